@@ -1,0 +1,133 @@
+"""assess: the verdict on one prediction."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any, overload
+
+import numpy as np
+from scipy.stats import norm
+
+from orthocal.assessment.bins import Binned, cut, residual_moments, table
+from orthocal.assessment.error import (
+    error_interval,
+    largest_error,
+    mean_absolute_error,
+    minimum_detectable_error,
+    squared_error,
+)
+from orthocal.assessment.linear_test import linear_test
+from orthocal.assessment.records import Assessment, Average
+from orthocal.assessment.wording import verdict
+from orthocal.errors import require_at_least, require_inside
+from orthocal.folds import generator
+from orthocal.observations import as_numbers
+
+if TYPE_CHECKING:
+    from orthocal.arrays import Floats
+    from orthocal.losses import Loss
+
+
+@overload
+def assess(
+    prediction: Mapping[str, Any],
+    loss: Loss,
+    *,
+    bins: int = ...,
+    level: float = ...,
+    draws: int = ...,
+    random_state: Any = ...,
+) -> dict[str, Assessment]: ...
+@overload
+def assess(
+    prediction: Any, loss: Loss, *, bins: int = ..., level: float = ..., draws: int = ..., random_state: Any = ...
+) -> Assessment: ...
+def assess(
+    prediction: Any,
+    loss: Loss,
+    *,
+    bins: int = 10,
+    level: float = 0.95,
+    draws: int = 1000,
+    random_state: Any = None,
+) -> Assessment | dict[str, Assessment]:
+    """Judge whether predictions of a causal effect can be believed.
+
+    Estimates the binned calibration error: the root mean square, over bins of the prediction, of mean effect minus mean
+    prediction; a lower bound of the error over all level sets. **The rows must be unseen** by the model that made the
+    predictions and, after calibration, by the map.
+
+    Parameters
+    ----------
+    prediction : array of shape (rows,), or mapping of str to array
+        A mapping gives a dict of verdicts.
+    loss : Loss
+        From `orthogonal_loss`, of the same rows.
+    bins : int, default 10
+        Bins of equal weight; the level sets themselves when the prediction takes no more values than that.
+    level : float, default 0.95
+        Confidence level of intervals and bands.
+    draws : int, default 1000
+        Draws for the simultaneous band.
+    random_state : int, Generator, RandomState or None
+
+    Returns
+    -------
+    Assessment, or dict of str to Assessment
+
+    Examples
+    --------
+    >>> from orthocal import assess, orthogonal_loss
+    >>> from orthocal.datasets import simulate_cate
+    >>> data = simulate_cate(n=4000, random_state=0)
+    >>> loss = orthogonal_loss("cate", data.X, data.y, treatment=data.treatment, nuisances=data.nuisances)
+    >>> verdict = assess(data.effect + 1, loss, random_state=0)
+    >>> round(verdict.error, 1), verdict.tests["linear"].p_value < 0.001
+    (1.0, True)
+    """
+    require_at_least(bins, 1, "bins")
+    require_inside(level, 0, 1, "level")
+    require_at_least(draws, 1, "draws")
+    if isinstance(prediction, Mapping):
+        return {
+            name: assess(one, loss, bins=bins, level=level, draws=draws, random_state=random_state)
+            for name, one in prediction.items()
+        }
+    prediction = as_numbers(prediction, "prediction", len(loss))
+    return _assess(prediction, loss.at(prediction), bins, level, draws, generator(random_state))
+
+
+def _assess(
+    prediction: Floats, loss: Loss, bins: int, level: float, draws: int, rng: np.random.Generator
+) -> Assessment:
+    binned = residual_moments(prediction, loss, *cut(prediction, loss, bins))
+    estimate, standard_error = squared_error(binned)
+    numbers: dict[str, Any] = {
+        "error": float(np.sqrt(max(estimate, 0.0))),
+        "error_squared": estimate,
+        "standard_error": standard_error,
+        "interval": error_interval(binned, level),
+        "l1": mean_absolute_error(binned),
+        "linf": largest_error(binned, level, draws, rng),
+        "bins": table(binned, prediction, loss),
+        "tests": {"linear": linear_test(prediction, loss)},
+        "minimum_detectable_error": minimum_detectable_error(binned, level),
+        "average": _average(binned, prediction, loss, level),
+        "risk": float(loss.value(prediction).sum() / loss.weight.sum()),
+        "overlap": loss.overlap,
+        "unit": loss.unit,
+        "level": level,
+        "rows": len(prediction),
+        "predictions": np.quantile(prediction, np.linspace(0, 1, min(len(prediction), 1000)), method="nearest"),
+    }
+    return Assessment(**numbers, verdict=verdict(numbers))
+
+
+def _average(binned: Binned, prediction: Floats, loss: Loss, level: float) -> Average:
+    """Mean prediction and average effect; the whole data is one bin."""
+    whole = residual_moments(prediction, loss, np.empty(0), np.zeros(len(prediction), dtype=np.int64))
+    mean = float(loss.mass @ prediction / loss.mass.sum())
+    effect = mean + float(whole.residual[0])
+    error = float(np.sqrt(whole.variance[0]))
+    reach = float(norm.ppf((1 + level) / 2)) * error
+    return Average(mean, effect, error, (effect - reach, effect + reach))

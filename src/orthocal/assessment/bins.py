@@ -1,0 +1,168 @@
+"""Bins of the prediction and the moments of the residuals in them (MATH 7.3, general form)."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+from scipy.sparse import coo_array
+
+from orthocal.calibrators.histogram import uniform_mass_edges
+from orthocal.errors import OrthocalError
+from orthocal.losses import total_mass
+from orthocal.solvers import constants
+
+if TYPE_CHECKING:
+    from orthocal.arrays import Floats, Integers
+    from orthocal.losses import Loss
+
+
+@dataclass(frozen=True, eq=False)
+class Binned:
+    r"""Residuals summed by bin and cluster (a row is its own cluster when there are no groups).
+
+    Parameters
+    ----------
+    edges : array
+        Inner edges; bin b is (edges[b-1], edges[b]].
+    index : array of shape (rows,)
+        Each row's bin.
+    residual : array
+        :math:`\bar r_b = \sum r / \sum m` with :math:`r = -\partial\ell(\theta)`.
+    pairs : array
+        :math:`U_b`, the average of products of residuals of different clusters: unbiased for the squared mean.
+    covariance : array of shape (bins, bins)
+        Of the mean residuals; diagonal unless clusters span bins.
+    share : array
+        Share of the mass.
+    clusters : int
+        How many independent units there are.
+    share_variance : array of shape (bins, bins)
+        Of the shares of mass.
+    """
+
+    edges: Floats
+    index: Integers
+    residual: Floats
+    pairs: Floats
+    covariance: Floats
+    share: Floats
+    clusters: int
+    share_variance: Floats
+
+    @property
+    def variance(self) -> Floats:
+        """Of each bin's mean residual."""
+        return np.diag(self.covariance)
+
+
+def cut(prediction: Floats, loss: Loss, bins: int) -> tuple[Floats, Integers]:
+    """Return (inner edges, bin of each row): the level sets when there are at most `bins`, else bins of equal weight.
+
+    A bin with fewer than two clusters has no variance; it joins its left neighbour (the first joins its right one).
+    """
+    edges = levels_or_none(prediction, bins)
+    if edges is None:
+        edges = uniform_mass_edges(prediction, loss.weight, bins)
+    index = np.searchsorted(edges, prediction, side="left")
+    units = np.arange(len(prediction)) if loss.groups is None else loss.groups
+    alive = loss.weight > 0
+    count = _distinct(units[alive], index[alive], len(edges) + 1)
+    if count.sum() < 2:  # noqa: PLR2004
+        raise OrthocalError("A verdict must rest on at least two rows (or clusters) of positive weight. Use more data.")
+    if count.min() >= 2:  # noqa: PLR2004
+        return edges, index
+    keep = _edges_with_two(count)
+    return edges[keep], np.searchsorted(edges[keep], prediction, side="left")
+
+
+def levels_or_none(prediction: Floats, most: int) -> Floats | None:
+    """Return the inner edges between distinct predictions when there are at most `most` of them."""
+    if len(np.unique(prediction[: 50 * most])) > most:
+        return None
+    levels = np.unique(prediction)
+    return levels[:-1] if len(levels) <= most else None
+
+
+def residual_moments(prediction: Floats, loss: Loss, edges: Floats, index: Integers) -> Binned:
+    """Sum residuals and masses by bin and cluster, and return their moments."""
+    mass, residual = loss.mass, -loss.derivative(prediction)
+    total, count = total_mass(loss), len(edges) + 1
+    cell, unit, clusters = index, None, len(prediction)
+    if loss.groups is not None:
+        unit, cell, mass, residual = _by_cluster(loss.groups, index, mass, residual, count)
+        clusters = int(unit.max()) + 1
+    mass_b = np.bincount(cell, mass, count)
+    if not (mass_b > 0).all():
+        raise OrthocalError(
+            f"Every bin must have positive mass; one has {mass_b.min():.4g}. Use fewer `bins`."
+        )
+    sum_b = np.bincount(cell, residual, count)
+    mean = sum_b / mass_b
+    pairs = (sum_b**2 - np.bincount(cell, residual**2, count)) / (mass_b**2 - np.bincount(cell, mass**2, count))
+    size = np.bincount(cell, minlength=count)
+    correction = np.sqrt(size / (size - 1))
+    scaled = (residual - mean[cell] * mass) * (correction / mass_b)[cell]
+    return Binned(
+        edges,
+        index,
+        mean,
+        pairs,
+        _cross_products(scaled, cell, unit, count),
+        mass_b / total,
+        clusters,
+        _cross_products(mass / total, cell, unit, count),
+    )
+
+
+def table(binned: Binned, prediction: Floats, loss: Loss) -> dict[str, Floats]:
+    """Return the bin table: one array per column, one entry per bin."""
+    count, mass = len(binned.edges) + 1, loss.mass
+    mass_b = np.bincount(binned.index, mass, count)
+    return {
+        "n": np.bincount(binned.index, minlength=count).astype(float),
+        "mass": mass_b,
+        "lower": np.concatenate([[prediction.min()], binned.edges]),
+        "upper": np.concatenate([binned.edges, [prediction.max()]]),
+        "prediction": np.bincount(binned.index, mass * prediction, count) / mass_b,
+        "target": constants(loss, binned.index, count),
+        "residual": binned.residual,
+        "standard_error": np.sqrt(binned.variance),
+    }
+
+
+def _by_cluster(
+    groups: Integers, index: Integers, mass: Floats, residual: Floats, count: int
+) -> tuple[Integers, Integers, Floats, Floats]:
+    """Sum masses and residuals over the rows of each (cluster, bin) pair that occurs."""
+    codes, where = np.unique(groups * count + index, return_inverse=True)
+    units = np.unique(codes // count, return_inverse=True)[1]
+    return units, codes % count, np.bincount(where, mass), np.bincount(where, residual)
+
+
+def _cross_products(value: Floats, cell: Integers, unit: Integers | None, count: int) -> Floats:
+    """Return sum over clusters of the outer product of their values by bin."""
+    if unit is None:
+        return np.diag(np.bincount(cell, value**2, count))
+    by_unit = coo_array((value, (unit, cell)), shape=(int(unit.max()) + 1, count)).tocsr()
+    return np.asarray((by_unit.T @ by_unit).toarray())
+
+
+def _distinct(units: Integers, index: Integers, count: int) -> Integers:
+    """How many different clusters each bin holds."""
+    pairs = np.unique(units * count + index) % count if len(units) else units
+    return np.bincount(pairs, minlength=count)
+
+
+def _edges_with_two(count: Integers) -> list[int]:
+    """Return the positions of the edges that close a bin of at least two clusters, counting from the left."""
+    keep, running = [], 0
+    for position, clusters in enumerate(count[:-1]):
+        running += int(clusters)
+        if running >= 2:  # noqa: PLR2004
+            keep.append(position)
+            running = 0
+    if keep and running + int(count[-1]) < 2:  # noqa: PLR2004
+        keep.pop()
+    return keep

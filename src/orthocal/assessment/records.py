@@ -1,0 +1,171 @@
+"""The frozen records of a verdict."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, fields, is_dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+    from orthocal.arrays import Floats
+    from orthocal.losses import Overlap
+
+
+@dataclass(frozen=True)
+class TestResult:
+    """One test of perfect calibration.
+
+    Parameters
+    ----------
+    statistic, p_value : float or None
+        None where the test does not apply.
+    note : str
+        What was tested, or why nothing could be.
+    """
+
+    __test__ = False  # pytest collects classes by this name
+
+    statistic: float | None
+    p_value: float | None
+    note: str
+
+
+@dataclass(frozen=True)
+class Average:
+    """Calibration in the large: the mean prediction beside the estimated average effect."""
+
+    prediction: float
+    effect: float
+    standard_error: float
+    interval: tuple[float, float]
+
+
+@dataclass(frozen=True)
+class Distance:
+    """A distance of the binned reliability curve from the diagonal, other than the root mean square.
+
+    Parameters
+    ----------
+    value : float
+    null : float or None
+        What a perfectly calibrated prediction would show on average (L1).
+    band : float or None
+        Critical value of the simultaneous band, in standard errors (Linf).
+    """
+
+    value: float
+    null: float | None = None
+    band: float | None = None
+
+
+@dataclass(frozen=True, eq=False)
+class Assessment:
+    """Whether a prediction can be believed under a loss.
+
+    The estimand is the **binned** calibration error: the root mean square, over bins of the prediction, of the difference
+    between mean effect and mean prediction. It is a lower bound of the error over all level sets.
+
+    Parameters
+    ----------
+    error : float
+        ``sqrt(max(error_squared, 0))``.
+    error_squared, standard_error : float
+        Debiased squared error, which may be negative, and its standard error.
+    interval : (float, float)
+        Confidence interval of the error (not of its square).
+    l1, linf : Distance
+    bins : dict of str to array
+        Columns n, mass, lower, upper, prediction, target, residual, standard_error, one entry per bin.
+    tests : dict of str to TestResult
+    minimum_detectable_error : float
+        An error of this size in every bin would have been seen with probability 0.8.
+    average : Average
+    risk : float
+        Mean loss, up to a constant that does not depend on the prediction.
+    overlap : Overlap or None
+    unit : str
+    level : float
+        Confidence level of the intervals.
+    rows : int
+    predictions : array
+        At most a thousand quantiles of the predictions, for pictures.
+    verdict : str
+    """
+
+    error: float
+    error_squared: float
+    standard_error: float
+    interval: tuple[float, float]
+    l1: Distance
+    linf: Distance
+    bins: dict[str, Floats]
+    tests: dict[str, TestResult]
+    minimum_detectable_error: float
+    average: Average
+    risk: float
+    overlap: Overlap | None
+    unit: str
+    level: float
+    rows: int
+    predictions: Floats
+    verdict: str
+
+    def summary(self) -> str:
+        """Return the verdict and the numbers behind it as text."""
+        from orthocal.assessment.wording import summary
+
+        return summary(self)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return everything as plain numbers, strings, lists and dicts, ready for JSON."""
+        plain = _plain(self)
+        del plain["predictions"]
+        return dict(plain)
+
+    def plot(self, ax: Axes | None = None) -> Axes:
+        """Draw the reliability curve: mean effect against mean prediction, bin by bin."""
+        from orthocal.plots import reliability
+
+        return reliability(self, ax=ax)
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """Whether a change of predictions did good or harm.
+
+    Parameters
+    ----------
+    risk_difference : float
+        Mean loss after minus before: negative is better.
+    standard_error : float
+    interval : (float, float)
+    p_value_harm : float
+        One-sided, of the hypothesis that no harm was done; small means evidence of harm.
+    verdict : {"improved", "no detectable change", "harmed"}
+        From the two-sided interval.
+    level : float
+    """
+
+    risk_difference: float
+    standard_error: float
+    interval: tuple[float, float]
+    p_value_harm: float
+    verdict: str
+    level: float
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return everything as plain numbers and strings, ready for JSON."""
+        return dict(_plain(self))
+
+
+def _plain(value: Any) -> Any:
+    if is_dataclass(value):
+        return {field.name: _plain(getattr(value, field.name)) for field in fields(value)}
+    if isinstance(value, dict):
+        return {key: _plain(entry) for key, entry in value.items()}
+    if isinstance(value, tuple | list | np.ndarray):
+        return [_plain(entry) for entry in value]
+    return value.item() if isinstance(value, np.generic) else value

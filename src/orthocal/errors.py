@@ -1,0 +1,99 @@
+"""The error and warning types, and one short function per rule that inputs obey.
+
+Every message gives the rule, the value that broke it and the way out.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+if TYPE_CHECKING:
+    from collections.abc import Collection, Sized
+
+    from orthocal.arrays import Floats, Labels
+
+
+class OrthocalError(ValueError):
+    """An input breaks a rule; the message says which, where, and what to do."""
+
+
+class OverlapWarning(UserWarning):
+    """Many rows have hardly any chance of one treatment, so their effect rests on extrapolation."""
+
+
+class HonestyWarning(UserWarning):
+    """The predictions seem to come from a model that was trained on the rows it is judged on."""
+
+
+def require_rows(n: int) -> None:
+    """There is something to work on."""
+    if n == 0:
+        raise OrthocalError("The data must have at least one row; it is empty. Check how it was read or filtered.")
+
+
+def require_length(values: Sized, n: int, name: str) -> None:
+    """Every column has one value per row."""
+    if len(values) != n:
+        raise OrthocalError(
+            f"`{name}` must have one value per row; it has {len(values)} for {n} rows. Pass arrays that cover the same rows."
+        )
+
+
+def require_finite(values: Floats, name: str) -> None:
+    """No NaN and no infinity."""
+    if not np.isfinite(values).all():
+        row = int(np.flatnonzero(~np.isfinite(values))[0])
+        raise OrthocalError(
+            f"`{name}` must be finite in every row; row {row} is {values[row]}. Drop such rows or fill them in."
+        )
+
+
+def require_weights(weight: Floats) -> None:
+    """Weights are finite, not negative, and not all zero."""
+    require_finite(weight, "sample_weight")
+    if weight.min() < 0:
+        row = int(np.argmin(weight))
+        raise OrthocalError(f"`sample_weight` must not be negative; row {row} is {weight[row]}. Drop such rows.")
+    if weight.max() == 0:
+        raise OrthocalError("`sample_weight` must be positive somewhere; all are 0. Leave it out to weigh rows alike.")
+
+
+def require_known_propensity(propensity: Floats, name: str) -> None:
+    """A propensity that is given is the design's: it is used as it is, so it may not be 0 or 1."""
+    outside = (propensity <= 0) | (propensity >= 1)
+    if outside.any():
+        row = int(np.flatnonzero(outside)[0])
+        raise OrthocalError(
+            f"`{name}` as given must lie strictly inside (0, 1); row {row} is {propensity[row]}. "
+            "Drop such rows or give the true design probability."
+        )
+
+
+def require_level(treatment: Labels, level: object, name: str) -> None:
+    """A treatment level that is asked for occurs."""
+    if not np.any(treatment == level):
+        levels = ", ".join(repr(value) for value in np.unique(treatment)[:10].tolist())
+        raise OrthocalError(
+            f"`{name}`={level!r} must occur in the treatment column; its levels are {levels}. "
+            "Name the two levels to compare, as in CATE(arm=..., control=...)."
+        )
+
+
+def require_inside(value: float, low: float, high: float, name: str) -> None:
+    """A setting lies strictly between two numbers."""
+    if not low < value < high:
+        raise OrthocalError(f"`{name}` must lie strictly between {low} and {high}; it is {value}.")
+
+
+def require_at_least(value: float, low: float, name: str) -> None:
+    """A setting is not smaller than it can be."""
+    if not value >= low:
+        raise OrthocalError(f"`{name}` must be at least {low}; it is {value}.")
+
+
+def require_one_of(value: Any, known: Collection[str], name: str) -> None:
+    """A name is one of those that exist."""
+    if value not in known:
+        raise OrthocalError(f"`{name}` must be one of {', '.join(map(repr, known))}; it is {value!r}.")

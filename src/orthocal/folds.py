@@ -1,0 +1,80 @@
+"""Folds: which part of the data each row belongs to, seeded, stratified, clusters kept whole."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from orthocal.errors import OrthocalError, require_length
+
+if TYPE_CHECKING:
+    from orthocal.arrays import Floats, Integers, Labels
+
+
+def assign_folds(
+    folds: int | Any, strata: Labels, groups: Integers | None = None, random_state: Any = None
+) -> Integers:
+    """Return each row's fold, 0, 1, ...: as given, or drawn with equal shares of every stratum.
+
+    Parameters
+    ----------
+    folds : int or array of shape (rows,)
+        How many folds, or the fold of each row.
+    strata : array of shape (rows,)
+        Every level is spread evenly over the folds, so data sorted by treatment does no harm.
+    groups : array of shape (rows,), optional
+        Cluster codes; a cluster is never divided.
+    """
+    if not isinstance(folds, int | np.integer):
+        require_length(folds, len(strata), "folds")
+        return np.unique(np.asarray(folds), return_inverse=True)[1].astype(np.int64)
+    if folds < 2:  # noqa: PLR2004
+        raise OrthocalError(f"`folds` must be at least 2; it is {folds}. A nuisance is never used on rows it was fitted on.")
+    codes, units, occurrences = _stratified_units(strata, groups)
+    if occurrences.min() < folds:
+        level = np.unique(strata)[np.argmin(occurrences)]
+        kind = "rows" if groups is None else "clusters"
+        raise OrthocalError(
+            f"Each level must occur in at least as many {kind} as there are folds; level {level!r} has "
+            f"{occurrences.min()} for {folds} folds. Use fewer folds or more data."
+        )
+    fold = np.empty(len(codes), dtype=np.int64)
+    # Dealing the shuffled, stratum-sorted units out like cards spreads each stratum evenly.
+    fold[_shuffled_by_stratum(codes, random_state)] = np.arange(len(codes)) % folds
+    return fold if units is None else fold[units]
+
+
+def split_rows(share: float, strata: Labels, groups: Integers | None = None, random_state: Any = None) -> Integers:
+    """Return 0 for a `share` of the rows (of every stratum, clusters whole) and 1 for the rest."""
+    codes, units, _ = _stratified_units(strata, groups)
+    order = _shuffled_by_stratum(codes, random_state)
+    position = np.empty(len(codes))
+    position[order] = np.arange(len(codes))
+    # Row j of a stratum goes to the first part whenever the running count share * j passes a whole number.
+    part = np.where(np.floor((position + 1) * share) > np.floor(position * share), 0, 1).astype(np.int64)
+    return part if units is None else part[units]
+
+
+def generator(random_state: Any) -> np.random.Generator:
+    """Return a random generator from a seed, a generator, or scikit-learn's older kind."""
+    if isinstance(random_state, np.random.RandomState):
+        return np.random.default_rng(random_state.randint(2**31))
+    return np.random.default_rng(random_state)
+
+
+def _stratified_units(strata: Labels, groups: Integers | None) -> tuple[Integers, Integers | None, Integers]:
+    """Stratum of each unit (row or cluster), each row's unit, and in how many units each stratum occurs."""
+    codes = np.unique(strata, return_inverse=True)[1].astype(np.int64)
+    if groups is None:
+        return codes, None, np.bincount(codes)
+    table = np.zeros((int(groups.max()) + 1, int(codes.max()) + 1))
+    np.add.at(table, (groups, codes), 1)
+    # A cluster counts for the level it is richest in, compared with the share of that level in all rows.
+    richest = np.argmax(table / table.sum(axis=0), axis=1)
+    return richest.astype(np.int64), groups, (table > 0).sum(axis=0)
+
+
+def _shuffled_by_stratum(codes: Integers, random_state: Any) -> Integers:
+    noise: Floats = generator(random_state).random(len(codes))
+    return np.lexsort((noise, codes)).astype(np.int64)

@@ -1,0 +1,102 @@
+"""Keep a map as JSON: readable by people and by other programs, never executed."""
+
+from __future__ import annotations
+
+import json
+import os
+import tempfile
+from dataclasses import fields
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, cast
+
+import numpy as np
+
+from orthocal.errors import OrthocalError
+from orthocal.maps import MAPS
+
+if TYPE_CHECKING:
+    from orthocal.maps import Map
+
+FORMAT, VERSION = "orthocal-map", 1
+
+
+def save(map: Any, path: str | os.PathLike[str]) -> None:  # noqa: A002: the glossary's word
+    """Write a map to a JSON file.
+
+    Parameters
+    ----------
+    map : Map, or a fitted calibrator or CausalCalibrator
+        What to keep; of a calibrator, its ``map_``.
+    path : path of the file
+        Written under a temporary name and renamed, so that no half-written file is left behind.
+
+    Examples
+    --------
+    >>> import orthocal, tempfile, pathlib
+    >>> from orthocal.maps import AffineMap
+    >>> path = pathlib.Path(tempfile.mkdtemp()) / "map.json"
+    >>> orthocal.save(AffineMap(1.0, 2.0), path)
+    >>> orthocal.load(path).predict([0.0, 1.0])
+    array([1., 3.])
+    """
+    write_text(Path(path), json.dumps(to_record(getattr(map, "map_", map)), indent=1) + "\n")
+
+
+def load(path: str | os.PathLike[str]) -> Map:
+    """Read a map back from a JSON file, checking every field."""
+    file = Path(path)
+    try:
+        record = json.loads(file.read_text(encoding="utf-8"), parse_constant=_refuse_constant)
+    except FileNotFoundError:
+        raise OrthocalError(f"The map file {file} must exist; it does not. Check the path.") from None
+    except (json.JSONDecodeError, UnicodeDecodeError) as error:
+        raise OrthocalError(f"The map file {file} must hold JSON; {error}. Save the map again.") from None
+    return from_record(record)
+
+
+def to_record(map: Map) -> dict[str, Any]:  # noqa: A002
+    """Return a map as a plain dict."""
+    shapes = {shape: name for name, shape in MAPS.items()}
+    if type(map) not in shapes:
+        raise OrthocalError(f"`map` must be a fitted map; it is a {type(map).__name__}. Fit a calibrator and pass its map_.")
+    learnt = {field.name: np.asarray(getattr(map, field.name)).tolist() for field in fields(cast("Any", map))}
+    return {"format": FORMAT, "version": VERSION, "shape": shapes[type(map)], **learnt}
+
+
+def from_record(record: Any) -> Map:
+    """Return the map a plain dict describes."""
+    if not isinstance(record, dict) or record.get("format") != FORMAT:
+        raise OrthocalError(f"A map file must say format '{FORMAT}'; this one does not. Is it the right file?")
+    if record.get("version") != VERSION:
+        raise OrthocalError(
+            f"A map file must have version {VERSION}; this one has {record.get('version')!r}. Use a newer orthocal."
+        )
+    shape = MAPS.get(record.get("shape", ""))
+    if shape is None:
+        raise OrthocalError(f"A map's shape must be one of {', '.join(MAPS)}; it is {record.get('shape')!r}.")
+    names = [field.name for field in fields(shape)]
+    missing = [name for name in names if name not in record]
+    if missing:
+        raise OrthocalError(f"A map file must have `{missing[0]}`; it is missing. Save the map again.")
+    try:
+        return cast("Map", shape(**{name: record[name] for name in names}))
+    except (TypeError, ValueError) as error:
+        raise OrthocalError(f"The map file does not hold a valid map: {error}") from None
+
+
+def write_text(path: Path, text: str) -> None:
+    """Write a text file whole or not at all."""
+    if not path.parent.is_dir():
+        raise OrthocalError(f"The folder {path.parent} must exist; it does not. Create it first.")
+    handle, temporary = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
+    try:
+        with os.fdopen(handle, "w", encoding="utf-8") as file:
+            file.write(text)
+        Path(temporary).replace(path)
+    except BaseException:
+        Path(temporary).unlink(missing_ok=True)
+        raise
+
+
+def _refuse_constant(name: str) -> float:
+    raise OrthocalError(f"A map file must hold finite numbers; it has {name}.")

@@ -1,0 +1,115 @@
+"""Maps: what a calibrator learns. A map is a small frozen record that turns predictions into calibrated ones."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, Protocol
+
+import numpy as np
+from scipy.special import expit
+
+from orthocal.errors import OrthocalError
+from orthocal.observations import as_numbers
+
+if TYPE_CHECKING:
+    from orthocal.arrays import Floats
+
+
+class Map(Protocol):
+    """A fitted one-dimensional map."""
+
+    def predict(self, prediction: Any) -> Floats:
+        """Calibrated prediction for each prediction."""
+        ...
+
+
+@dataclass(frozen=True)
+class IdentityMap:
+    """The map that changes nothing."""
+
+    def predict(self, prediction: Any) -> Floats:
+        """Return the prediction itself."""
+        return as_numbers(prediction, "prediction").copy()
+
+
+@dataclass(frozen=True)
+class AffineMap:
+    """The map intercept + slope * prediction."""
+
+    intercept: float
+    slope: float
+
+    def __post_init__(self) -> None:
+        _require_finite_numbers(self, "intercept", "slope")
+
+    def predict(self, prediction: Any) -> Floats:
+        """Calibrated prediction for each prediction."""
+        return self.intercept + self.slope * as_numbers(prediction, "prediction")
+
+
+@dataclass(frozen=True, eq=False)
+class StepMap:
+    """A step function: block b covers (edges[b-1], edges[b]], the outer blocks reach to infinity.
+
+    Parameters
+    ----------
+    edges : array of shape (blocks - 1,)
+        Upper ends of all blocks but the last, increasing.
+    values : array of shape (blocks,)
+    """
+
+    edges: Floats = field()
+    values: Floats = field()
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "edges", np.asarray(self.edges, dtype=np.float64))
+        object.__setattr__(self, "values", np.asarray(self.values, dtype=np.float64))
+        if len(self.values) != len(self.edges) + 1:
+            raise OrthocalError(
+                f"A step map needs one value more than edges; it has {len(self.values)} values and {len(self.edges)} edges."
+            )
+        if not (np.isfinite(self.edges).all() and np.isfinite(self.values).all()):
+            raise OrthocalError("The edges and values of a step map must be finite; at least one is not.")
+        if not (np.diff(self.edges) > 0).all():
+            raise OrthocalError("The edges of a step map must increase; they do not.")
+
+    def predict(self, prediction: Any) -> Floats:
+        """Calibrated prediction for each prediction."""
+        where = np.searchsorted(self.edges, as_numbers(prediction, "prediction"), side="left")
+        return self.values[where]
+
+
+@dataclass(frozen=True)
+class SigmoidMap:
+    """The map lower + (upper - lower) / (1 + exp(-(intercept + slope * prediction)))."""
+
+    lower: float
+    upper: float
+    intercept: float
+    slope: float
+
+    def __post_init__(self) -> None:
+        _require_finite_numbers(self, "lower", "upper", "intercept", "slope")
+        if not self.lower < self.upper:
+            raise OrthocalError(f"`lower` must be below `upper`; they are {self.lower} and {self.upper}.")
+
+    def predict(self, prediction: Any) -> Floats:
+        """Calibrated prediction for each prediction."""
+        score = self.intercept + self.slope * as_numbers(prediction, "prediction")
+        return self.lower + (self.upper - self.lower) * np.asarray(expit(score))
+
+
+def _require_finite_numbers(record: object, *names: str) -> None:
+    for name in names:
+        value = getattr(record, name)
+        if not (isinstance(value, int | float) and np.isfinite(value)):
+            raise OrthocalError(f"`{name}` of a map must be a finite number; it is {value!r}.")
+
+
+MAPS: dict[str, type[Any]] = {
+    "identity": IdentityMap,
+    "affine": AffineMap,
+    "step": StepMap,
+    "sigmoid": SigmoidMap,
+}
+"""Every shape a map can have, by the name it has in a file."""

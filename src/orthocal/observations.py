@@ -1,0 +1,174 @@
+"""Observations: the rows, checked once, as plain arrays. The only code that knows data frames."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, fields
+from typing import TYPE_CHECKING, Any
+
+import narwhals as nw
+import numpy as np
+
+from orthocal.errors import OrthocalError, require_finite, require_length, require_rows, require_weights
+
+if TYPE_CHECKING:
+    from orthocal.arrays import Floats, Integers, Labels, Rows
+
+MOST_LEVELS = 50
+"""A text or category covariate becomes one indicator column per level, up to this many levels."""
+
+
+@dataclass(frozen=True, eq=False)
+class Observations:
+    """What was observed, one entry per row.
+
+    Parameters
+    ----------
+    covariates : array of shape (rows, columns)
+        Numbers; NaN is allowed, because many learners allow it.
+    outcome, treatment, weight : array of shape (rows,)
+    instrument, prediction, groups : array of shape (rows,) or None
+        ``groups`` holds cluster codes 0, 1, ...
+    """
+
+    covariates: Floats
+    outcome: Floats
+    treatment: Labels
+    weight: Floats
+    instrument: Labels | None = None
+    prediction: Floats | None = None
+    groups: Integers | None = None
+
+    def __len__(self) -> int:
+        return len(self.outcome)
+
+    def __getitem__(self, rows: Rows) -> Observations:
+        columns = {field.name: getattr(self, field.name) for field in fields(self)}
+        return Observations(**{name: None if c is None else c[rows] for name, c in columns.items()})
+
+
+def observe(
+    X: Any,
+    y: Any,
+    *,
+    treatment: Any,
+    instrument: Any = None,
+    prediction: Any = None,
+    sample_weight: Any = None,
+    groups: Any = None,
+) -> Observations:
+    """Check every column and return them as arrays; rows are aligned by order, never by index."""
+    covariates = as_matrix(X)
+    n = len(covariates)
+    require_rows(n)
+    weight = np.ones(n) if sample_weight is None else as_numbers(sample_weight, "sample_weight", n)
+    require_weights(weight)
+    return Observations(
+        covariates=covariates,
+        outcome=as_numbers(y, "y", n),
+        treatment=as_labels(treatment, "treatment", n),
+        weight=weight,
+        instrument=None if instrument is None else as_labels(instrument, "instrument", n),
+        prediction=None if prediction is None else as_numbers(prediction, "prediction", n),
+        groups=None if groups is None else _codes(as_labels(groups, "groups", n)),
+    )
+
+
+def as_numbers(values: Any, name: str, n: int | None = None) -> Floats:
+    """Return one column of finite numbers."""
+    column = _vector(values, name, n)
+    try:
+        numbers = np.ascontiguousarray(column, dtype=np.float64)
+    except (TypeError, ValueError):
+        row = next(i for i, value in enumerate(column) if not _is_number(value))
+        raise OrthocalError(
+            f"`{name}` must hold numbers; row {row} is {column[row]!r}. Convert the column first."
+        ) from None
+    require_finite(numbers, name)
+    return numbers
+
+
+def as_labels(values: Any, name: str, n: int | None = None) -> Labels:
+    """Return one column of labels: numbers, booleans or strings, none missing."""
+    column = _vector(values, name, n)
+    if column.dtype.kind == "f":
+        require_finite(column, name)
+    elif column.dtype.kind == "O":
+        missing = [value is None or bool(value != value) for value in column]  # noqa: PLR0124: NaN differs from itself
+        if any(missing):
+            raise OrthocalError(f"`{name}` must not be missing; row {missing.index(True)} is. Drop such rows.")
+        column = np.array(column.tolist())
+    return column
+
+
+def as_matrix(X: Any) -> Floats:
+    """Return covariates as a matrix of numbers, text and category columns as one indicator per level."""
+    frame = nw.from_native(X, eager_only=True, pass_through=True)
+    if isinstance(frame, nw.DataFrame):
+        blocks = [_columns(_series_values(frame[name]), name) for name in frame.columns]
+        return np.ascontiguousarray(np.hstack(blocks)) if blocks else np.empty((len(frame), 0))
+    matrix = np.asarray(X)
+    if matrix.ndim != 2:  # noqa: PLR2004
+        raise OrthocalError(
+            f"`X` must have rows and columns; its shape is {matrix.shape}. Pass X.reshape(-1, 1) for one covariate."
+        )
+    if matrix.dtype.kind in "fiub":
+        return _without_infinity(np.ascontiguousarray(matrix, dtype=np.float64))
+    return np.hstack([_columns(matrix[:, j], f"X[:, {j}]") for j in range(matrix.shape[1])])
+
+
+def column_names(X: Any) -> tuple[str, ...] | None:
+    """Return the names of the covariates where they have names."""
+    frame = nw.from_native(X, eager_only=True, pass_through=True)
+    return tuple(frame.columns) if isinstance(frame, nw.DataFrame) else None
+
+
+def _vector(values: Any, name: str, n: int | None) -> Labels:
+    series = nw.from_native(values, series_only=True, pass_through=True)
+    column = _series_values(series) if isinstance(series, nw.Series) else np.asarray(values)
+    if column.ndim == 2 and column.shape[1] == 1:  # noqa: PLR2004
+        column = column[:, 0]
+    if column.ndim != 1:
+        raise OrthocalError(f"`{name}` must be one column; its shape is {column.shape}. Select the column you mean.")
+    if n is not None:
+        require_length(column, n, name)
+    return column
+
+
+def _series_values(series: nw.Series[Any]) -> Labels:
+    """Values as numpy, missing ones as NaN in numbers and None in text."""
+    if series.dtype.is_numeric() or series.dtype == nw.Boolean:
+        if series.null_count() or series.dtype.is_float():
+            return np.asarray(series.cast(nw.Float64).to_numpy(), dtype=np.float64)
+        return np.asarray(series.to_numpy())
+    return np.array([*series.to_list(), None], dtype=object)[:-1]  # the extra None keeps numpy from guessing
+
+
+def _columns(values: Labels, name: str) -> Floats:
+    """One covariate as one numeric column, or as indicators of its levels (the first level is left out)."""
+    if values.dtype.kind == "O" and all(value is None or _is_number(value) for value in values):
+        values = np.array([np.nan if value is None else float(value) for value in values])
+    if values.dtype.kind in "fiub":
+        return _without_infinity(values.astype(np.float64)[:, None])
+    levels, codes = np.unique(np.array([str(value) for value in values]), return_inverse=True)
+    if len(levels) > MOST_LEVELS:
+        raise OrthocalError(
+            f"Covariate `{name}` has {len(levels)} levels; at most {MOST_LEVELS} are encoded. "
+            "Group rare levels, encode it as numbers, or leave it out."
+        )
+    return np.eye(len(levels))[codes][:, 1:]
+
+
+def _without_infinity(matrix: Floats) -> Floats:
+    infinite = np.isinf(matrix)
+    if infinite.any():
+        row, column = np.argwhere(infinite)[0].tolist()
+        raise OrthocalError(f"`X` must not be infinite; row {row}, column {column} is. Use NaN for missing values.")
+    return matrix
+
+
+def _is_number(value: Any) -> bool:
+    return isinstance(value, int | float | np.number | np.bool_)
+
+
+def _codes(labels: Labels) -> Integers:
+    return np.unique(labels, return_inverse=True)[1].astype(np.int64)

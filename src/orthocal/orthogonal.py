@@ -1,0 +1,197 @@
+"""From observations and an effect to the loss everything else works on."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from orthocal.effects import Effect, new_effect
+from orthocal.errors import require_inside
+from orthocal.folds import assign_folds, generator, split_rows
+from orthocal.nuisances.cross_fit import Fitted, check_given, cross_fit
+from orthocal.observations import Observations, observe
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from orthocal.arrays import Floats, Integers
+    from orthocal.losses import Loss
+
+
+@dataclass(frozen=True, eq=False)
+class Orthogonal:
+    """A loss with all that was learnt on the way.
+
+    Parameters
+    ----------
+    loss : Loss
+        Of the rows in `rows`.
+    nuisances : dict of str to array
+        Their nuisances, by name.
+    prediction : array or None
+    fold : array
+        Their folds.
+    rows : array
+        Which of the observed rows the loss covers.
+    """
+
+    loss: Loss
+    nuisances: dict[str, Floats]
+    prediction: Floats | None
+    fold: Integers
+    rows: Integers
+
+
+@dataclass(frozen=True)
+class Recipe:
+    """How nuisances are learnt: everything that is not data.
+
+    Parameters
+    ----------
+    learners : mapping of str to scikit-learn estimator, optional
+    clip : float
+    random_state : int, Generator, RandomState or None
+    n_jobs : int, optional
+    """
+
+    learners: Mapping[str, Any] | None = None
+    clip: float = 0.01
+    random_state: Any = None
+    n_jobs: int | None = None
+
+    def __post_init__(self) -> None:
+        require_inside(self.clip, 0, 0.5, "clip")
+
+
+def orthogonal_loss(
+    effect: str | Effect,
+    X: Any,
+    y: Any,
+    *,
+    treatment: Any,
+    instrument: Any = None,
+    prediction: Any = None,
+    sample_weight: Any = None,
+    groups: Any = None,
+    nuisances: Mapping[str, Any] | None = None,
+    learners: Mapping[str, Any] | None = None,
+    folds: int | Any = 5,
+    clip: float = 0.01,
+    random_state: Any = None,
+    n_jobs: int | None = None,
+) -> Loss:
+    r"""Cross-fit the nuisances of an effect and return the orthogonal loss of each row.
+
+    The mean of the loss over people with the same prediction is least at their true average effect, and an error of size
+    :math:`h` in the nuisances moves that minimum by :math:`h^2` only (paper, Definition of a universally orthogonal loss).
+
+    Parameters
+    ----------
+    effect : str or Effect
+        For instance ``"cate"`` or ``CATE(arm="drug", control="placebo")``.
+    X : array or data frame of shape (rows, columns)
+        Covariates; numpy, pandas, polars or pyarrow. Text and categories become indicators; NaN is left to the learners.
+    y, treatment : array or column of shape (rows,)
+    instrument, prediction, sample_weight, groups : array or column of shape (rows,), optional
+        `groups` names clusters, which folds keep whole. Rows are aligned by order, never by index.
+    nuisances : mapping, optional
+        Known nuisances by name, such as ``{"propensity": 0.5}``: a number, an array, or a function of `X`.
+    learners : mapping, optional
+        scikit-learn estimators by nuisance name or role, such as ``{"outcome": RidgeCV()}``.
+    folds : int or array of shape (rows,), default 5
+        How many folds, or the fold of each row.
+    clip : float, default 0.01
+        Fitted propensities are kept inside [clip, 1 - clip]; given ones are used as they are.
+    random_state : int, Generator, RandomState or None
+    n_jobs : int, optional
+        Learner fits that run at once, -1 for all cores. The answer does not depend on it.
+
+    Returns
+    -------
+    Loss
+        To be handed, with a prediction of the same rows, to a calibrator, `assess` or `compare`.
+
+    Examples
+    --------
+    >>> from orthocal.datasets import simulate_cate
+    >>> data = simulate_cate(n=1000, random_state=0)
+    >>> loss = orthogonal_loss("cate", data.X, data.y, treatment=data.treatment,
+    ...                        nuisances=data.nuisances, random_state=0)
+    >>> len(loss), loss.unit
+    (1000, 'effect')
+    """
+    observations = observe(
+        X,
+        y,
+        treatment=treatment,
+        instrument=instrument,
+        prediction=prediction,
+        sample_weight=sample_weight,
+        groups=groups,
+    )
+    recipe = Recipe(learners, clip, random_state, n_jobs)
+    return learn_cross(new_effect(effect), observations, X, nuisances, folds, recipe).loss
+
+
+def learn_cross(
+    effect: Effect,
+    observations: Observations,
+    X: Any,
+    given: Mapping[str, Any] | None,
+    folds: int | Any,
+    recipe: Recipe,
+) -> Orthogonal:
+    """Nuisances by cross-fitting, loss on every row (Algorithm 2, steps 1-6); functions among `given` see `X`."""
+    wanted = effect.nuisances(observations)
+    rng = generator(recipe.random_state)
+    fold = assign_folds(folds, effect.strata(observations), observations.groups, rng)
+    known = check_given(wanted, given, X, len(observations))
+    fitted = _fit(effect, observations, known, fold, recipe, rng, None)
+    every = np.arange(len(observations))
+    return Orthogonal(effect.loss(observations, fitted), fitted.values, observations.prediction, fold, every)
+
+
+def learn_split(
+    effect: Effect,
+    observations: Observations,
+    X: Any,
+    given: Mapping[str, Any] | None,
+    split: float,
+    recipe: Recipe,
+) -> Orthogonal:
+    """Nuisances from a `split` of the rows, loss on the rest (Algorithm 1, steps 1-2)."""
+    require_inside(split, 0, 1, "split")
+    wanted = effect.nuisances(observations)
+    rng = generator(recipe.random_state)
+    part = split_rows(split, effect.strata(observations), observations.groups, rng)
+    known = check_given(wanted, given, X, len(observations))
+    fitted = _fit(effect, observations, known, part, recipe, rng, [1])
+    rows = np.flatnonzero(part == 1)
+    kept = Fitted({name: value[rows] for name, value in fitted.values.items()}, fitted.clip, fitted.clipped)
+    rest = observations[rows]
+    return Orthogonal(effect.loss(rest, kept), kept.values, rest.prediction, part[rows], rows)
+
+
+def _fit(
+    effect: Effect,
+    observations: Observations,
+    known: Mapping[str, Floats],
+    fold: Integers,
+    recipe: Recipe,
+    rng: np.random.Generator,
+    evaluate: list[int] | None,
+) -> Fitted:
+    return cross_fit(
+        effect.nuisances(observations),
+        observations.covariates,
+        fold,
+        given=known,
+        learners=recipe.learners,
+        weight=None if np.ptp(observations.weight) == 0 else observations.weight,
+        clip=recipe.clip,
+        evaluate=evaluate,
+        random_state=rng,
+        n_jobs=recipe.n_jobs,
+    )
