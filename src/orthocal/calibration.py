@@ -268,14 +268,18 @@ class CausalCalibrator(BaseEstimator):  # type: ignore[misc]
 
     def _require_fitted(self) -> Self:
         if not hasattr(self, "map_") and not hasattr(self, "learnt_"):
-            raise OrthocalError("This CausalCalibrator must be fitted first. Call fit(X, y, treatment=..., prediction=...).")
+            raise OrthocalError(
+                "This CausalCalibrator must be fitted first. Call fit(X, y, treatment=..., prediction=...)."
+            )
         return self
 
     def _require_same_columns(self, X: Any) -> None:
         if column_names(X) != self.columns_ or np.shape(X)[1] != self.n_features_in_:
             seen = self.columns_ or f"{self.n_features_in_} columns"
             now = column_names(X) or f"{np.shape(X)[1]} columns"
-            raise OrthocalError(f"`X` must have the columns it had in fit, {seen}; it has {now}. Select and order them alike.")
+            raise OrthocalError(
+                f"`X` must have the columns it had in fit, {seen}; it has {now}. Select and order them alike."
+            )
 
 
 def fit_map(method: str | Calibrator, prediction: Floats, loss: Loss, refinements: int = 2) -> Map:

@@ -29,8 +29,10 @@ def assign_folds(
     if not isinstance(folds, int | np.integer):
         require_length(folds, len(strata), "folds")
         return np.unique(np.asarray(folds), return_inverse=True)[1].astype(np.int64)
-    if folds < 2:  # noqa: PLR2004
-        raise OrthocalError(f"`folds` must be at least 2; it is {folds}. A nuisance is never used on rows it was fitted on.")
+    if folds < 2:
+        raise OrthocalError(
+            f"`folds` must be at least 2; it is {folds}. A nuisance is never used on rows it was fitted on."
+        )
     codes, units, occurrences = _stratified_units(strata, groups)
     if occurrences.min() < folds:
         level = np.unique(strata)[np.argmin(occurrences)]

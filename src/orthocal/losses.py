@@ -5,7 +5,7 @@ The loss is the hub: everything downstream sees only (prediction, loss).
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Protocol, Self, runtime_checkable
 
 import numpy as np
@@ -119,7 +119,7 @@ class QuadraticLoss:
 
     numerator: Floats
     denominator: Floats
-    weight: Floats = field(default=None)  # type: ignore[assignment]
+    weight: Floats = None  # type: ignore[assignment]  # filled in below
     groups: Integers | None = None
     overlap: Overlap | None = None
     unit: str = "effect"
@@ -171,6 +171,13 @@ class QuadraticLoss:
         """Itself: the nuisances do not depend on the level."""
         require_length(prediction, len(self), "prediction")
         return self
+
+
+def as_counts(weight: Floats) -> Floats:
+    """Return weights as numbers of rows: whole numbers as they are, others scaled to average one."""
+    if (weight == np.floor(weight)).all():
+        return weight
+    return weight * (np.count_nonzero(weight) / weight.sum()) if weight.min() < weight.max() else np.ones(len(weight))
 
 
 def total_mass(loss: Loss) -> float:

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 FORMAT, VERSION = "orthocal-map", 1
 
 
-def save(map: Any, path: str | os.PathLike[str]) -> None:  # noqa: A002: the glossary's word
+def save(map: Any, path: str | os.PathLike[str]) -> None:  # noqa: A002
     """Write a map to a JSON file.
 
     Parameters
@@ -58,7 +58,9 @@ def to_record(map: Map) -> dict[str, Any]:  # noqa: A002
     """Return a map as a plain dict."""
     shapes = {shape: name for name, shape in MAPS.items()}
     if type(map) not in shapes:
-        raise OrthocalError(f"`map` must be a fitted map; it is a {type(map).__name__}. Fit a calibrator and pass its map_.")
+        raise OrthocalError(
+            f"`map` must be a fitted map; it is a {type(map).__name__}. Fit a calibrator and pass its map_."
+        )
     learnt = {field.name: np.asarray(getattr(map, field.name)).tolist() for field in fields(cast("Any", map))}
     return {"format": FORMAT, "version": VERSION, "shape": shapes[type(map)], **learnt}
 

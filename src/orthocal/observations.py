@@ -42,8 +42,9 @@ class Observations:
         return len(self.outcome)
 
     def __getitem__(self, rows: Rows) -> Observations:
-        columns = {field.name: getattr(self, field.name) for field in fields(self)}
-        return Observations(**{name: None if c is None else c[rows] for name, c in columns.items()})
+        columns: dict[str, Any] = {field.name: getattr(self, field.name) for field in fields(self)}
+        selected: dict[str, Any] = {name: None if c is None else c[rows] for name, c in columns.items()}
+        return Observations(**selected)
 
 
 def observe(
@@ -93,7 +94,7 @@ def as_labels(values: Any, name: str, n: int | None = None) -> Labels:
     if column.dtype.kind == "f":
         require_finite(column, name)
     elif column.dtype.kind == "O":
-        missing = [value is None or bool(value != value) for value in column]  # noqa: PLR0124: NaN differs from itself
+        missing = [value is None or bool(value != value) for value in column]  # noqa: PLR0124
         if any(missing):
             raise OrthocalError(f"`{name}` must not be missing; row {missing.index(True)} is. Drop such rows.")
         column = np.array(column.tolist())
@@ -107,7 +108,7 @@ def as_matrix(X: Any) -> Floats:
         blocks = [_columns(_series_values(frame[name]), name) for name in frame.columns]
         return np.ascontiguousarray(np.hstack(blocks)) if blocks else np.empty((len(frame), 0))
     matrix = np.asarray(X)
-    if matrix.ndim != 2:  # noqa: PLR2004
+    if matrix.ndim != 2:
         raise OrthocalError(
             f"`X` must have rows and columns; its shape is {matrix.shape}. Pass X.reshape(-1, 1) for one covariate."
         )
@@ -125,7 +126,7 @@ def column_names(X: Any) -> tuple[str, ...] | None:
 def _vector(values: Any, name: str, n: int | None) -> Labels:
     series = nw.from_native(values, series_only=True, pass_through=True)
     column = _series_values(series) if isinstance(series, nw.Series) else np.asarray(values)
-    if column.ndim == 2 and column.shape[1] == 1:  # noqa: PLR2004
+    if column.ndim == 2 and column.shape[1] == 1:
         column = column[:, 0]
     if column.ndim != 1:
         raise OrthocalError(f"`{name}` must be one column; its shape is {column.shape}. Select the column you mean.")

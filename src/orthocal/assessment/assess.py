@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, overload
 import numpy as np
 from scipy.stats import norm
 
-from orthocal.assessment.bins import Binned, cut, residual_moments, table
+from orthocal.assessment.bins import cut, residual_moments, table
 from orthocal.assessment.error import (
     error_interval,
     largest_error,
@@ -40,7 +40,13 @@ def assess(
 ) -> dict[str, Assessment]: ...
 @overload
 def assess(
-    prediction: Any, loss: Loss, *, bins: int = ..., level: float = ..., draws: int = ..., random_state: Any = ...
+    prediction: Any,
+    loss: Loss,
+    *,
+    bins: int = ...,
+    level: float = ...,
+    draws: int = ...,
+    random_state: Any = ...,
 ) -> Assessment: ...
 def assess(
     prediction: Any,
@@ -64,7 +70,7 @@ def assess(
     loss : Loss
         From `orthogonal_loss`, of the same rows.
     bins : int, default 10
-        Bins of equal weight; the level sets themselves when the prediction takes no more values than that.
+        Bins of nearly equal weight. Rows with the same prediction stay together, so ties can leave fewer bins.
     level : float, default 0.95
         Confidence level of intervals and bands.
     draws : int, default 1000
@@ -89,17 +95,13 @@ def assess(
     require_inside(level, 0, 1, "level")
     require_at_least(draws, 1, "draws")
     if isinstance(prediction, Mapping):
-        return {
-            name: assess(one, loss, bins=bins, level=level, draws=draws, random_state=random_state)
-            for name, one in prediction.items()
-        }
+        return {name: _assess(one, loss, bins, level, draws, random_state) for name, one in prediction.items()}
+    return _assess(prediction, loss, bins, level, draws, random_state)
+
+
+def _assess(prediction: Any, loss: Loss, bins: int, level: float, draws: int, random_state: Any) -> Assessment:
     prediction = as_numbers(prediction, "prediction", len(loss))
-    return _assess(prediction, loss.at(prediction), bins, level, draws, generator(random_state))
-
-
-def _assess(
-    prediction: Floats, loss: Loss, bins: int, level: float, draws: int, rng: np.random.Generator
-) -> Assessment:
+    loss, rng = loss.at(prediction), generator(random_state)
     binned = residual_moments(prediction, loss, *cut(prediction, loss, bins))
     estimate, standard_error = squared_error(binned)
     numbers: dict[str, Any] = {
@@ -112,7 +114,7 @@ def _assess(
         "bins": table(binned, prediction, loss),
         "tests": {"linear": linear_test(prediction, loss)},
         "minimum_detectable_error": minimum_detectable_error(binned, level),
-        "average": _average(binned, prediction, loss, level),
+        "average": _average(prediction, loss, level),
         "risk": float(loss.value(prediction).sum() / loss.weight.sum()),
         "overlap": loss.overlap,
         "unit": loss.unit,
@@ -123,7 +125,7 @@ def _assess(
     return Assessment(**numbers, verdict=verdict(numbers))
 
 
-def _average(binned: Binned, prediction: Floats, loss: Loss, level: float) -> Average:
+def _average(prediction: Floats, loss: Loss, level: float) -> Average:
     """Mean prediction and average effect; the whole data is one bin."""
     whole = residual_moments(prediction, loss, np.empty(0), np.zeros(len(prediction), dtype=np.int64))
     mean = float(loss.mass @ prediction / loss.mass.sum())

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from scipy.sparse import coo_array
 
+from orthocal.arrays import group_sums
 from orthocal.calibrators.histogram import uniform_mass_edges
 from orthocal.errors import OrthocalError
 from orthocal.losses import total_mass
@@ -58,31 +59,21 @@ class Binned:
 
 
 def cut(prediction: Floats, loss: Loss, bins: int) -> tuple[Floats, Integers]:
-    """Return (inner edges, bin of each row): the level sets when there are at most `bins`, else bins of equal weight.
+    """Return (inner edges, bin of each row) for bins of nearly equal weight that never divide tied predictions.
 
     A bin with fewer than two clusters has no variance; it joins its left neighbour (the first joins its right one).
     """
-    edges = levels_or_none(prediction, bins)
-    if edges is None:
-        edges = uniform_mass_edges(prediction, loss.weight, bins)
+    edges = uniform_mass_edges(prediction, loss.weight, bins)
     index = np.searchsorted(edges, prediction, side="left")
     units = np.arange(len(prediction)) if loss.groups is None else loss.groups
     alive = loss.weight > 0
     count = _distinct(units[alive], index[alive], len(edges) + 1)
-    if count.sum() < 2:  # noqa: PLR2004
+    if count.sum() < 2:
         raise OrthocalError("A verdict must rest on at least two rows (or clusters) of positive weight. Use more data.")
-    if count.min() >= 2:  # noqa: PLR2004
+    if count.min() >= 2:
         return edges, index
     keep = _edges_with_two(count)
     return edges[keep], np.searchsorted(edges[keep], prediction, side="left")
-
-
-def levels_or_none(prediction: Floats, most: int) -> Floats | None:
-    """Return the inner edges between distinct predictions when there are at most `most` of them."""
-    if len(np.unique(prediction[: 50 * most])) > most:
-        return None
-    levels = np.unique(prediction)
-    return levels[:-1] if len(levels) <= most else None
 
 
 def residual_moments(prediction: Floats, loss: Loss, edges: Floats, index: Integers) -> Binned:
@@ -93,14 +84,12 @@ def residual_moments(prediction: Floats, loss: Loss, edges: Floats, index: Integ
     if loss.groups is not None:
         unit, cell, mass, residual = _by_cluster(loss.groups, index, mass, residual, count)
         clusters = int(unit.max()) + 1
-    mass_b = np.bincount(cell, mass, count)
+    mass_b = group_sums(cell, mass, count)
     if not (mass_b > 0).all():
-        raise OrthocalError(
-            f"Every bin must have positive mass; one has {mass_b.min():.4g}. Use fewer `bins`."
-        )
-    sum_b = np.bincount(cell, residual, count)
+        raise OrthocalError(f"Every bin must have positive mass; one has {mass_b.min():.4g}. Use fewer `bins`.")
+    sum_b = group_sums(cell, residual, count)
     mean = sum_b / mass_b
-    pairs = (sum_b**2 - np.bincount(cell, residual**2, count)) / (mass_b**2 - np.bincount(cell, mass**2, count))
+    pairs = (sum_b**2 - group_sums(cell, residual**2, count)) / (mass_b**2 - group_sums(cell, mass**2, count))
     size = np.bincount(cell, minlength=count)
     correction = np.sqrt(size / (size - 1))
     scaled = (residual - mean[cell] * mass) * (correction / mass_b)[cell]
@@ -119,13 +108,13 @@ def residual_moments(prediction: Floats, loss: Loss, edges: Floats, index: Integ
 def table(binned: Binned, prediction: Floats, loss: Loss) -> dict[str, Floats]:
     """Return the bin table: one array per column, one entry per bin."""
     count, mass = len(binned.edges) + 1, loss.mass
-    mass_b = np.bincount(binned.index, mass, count)
+    mass_b = group_sums(binned.index, mass, count)
     return {
         "n": np.bincount(binned.index, minlength=count).astype(float),
         "mass": mass_b,
         "lower": np.concatenate([[prediction.min()], binned.edges]),
         "upper": np.concatenate([binned.edges, [prediction.max()]]),
-        "prediction": np.bincount(binned.index, mass * prediction, count) / mass_b,
+        "prediction": group_sums(binned.index, mass * prediction, count) / mass_b,
         "target": constants(loss, binned.index, count),
         "residual": binned.residual,
         "standard_error": np.sqrt(binned.variance),
@@ -138,13 +127,18 @@ def _by_cluster(
     """Sum masses and residuals over the rows of each (cluster, bin) pair that occurs."""
     codes, where = np.unique(groups * count + index, return_inverse=True)
     units = np.unique(codes // count, return_inverse=True)[1]
-    return units, codes % count, np.bincount(where, mass), np.bincount(where, residual)
+    return (
+        units.astype(np.int64),
+        codes % count,
+        group_sums(where, mass, len(codes)),
+        group_sums(where, residual, len(codes)),
+    )
 
 
 def _cross_products(value: Floats, cell: Integers, unit: Integers | None, count: int) -> Floats:
     """Return sum over clusters of the outer product of their values by bin."""
     if unit is None:
-        return np.diag(np.bincount(cell, value**2, count))
+        return np.diag(group_sums(cell, value**2, count))
     by_unit = coo_array((value, (unit, cell)), shape=(int(unit.max()) + 1, count)).tocsr()
     return np.asarray((by_unit.T @ by_unit).toarray())
 
@@ -160,9 +154,9 @@ def _edges_with_two(count: Integers) -> list[int]:
     keep, running = [], 0
     for position, clusters in enumerate(count[:-1]):
         running += int(clusters)
-        if running >= 2:  # noqa: PLR2004
+        if running >= 2:
             keep.append(position)
             running = 0
-    if keep and running + int(count[-1]) < 2:  # noqa: PLR2004
+    if keep and running + int(count[-1]) < 2:
         keep.pop()
     return keep

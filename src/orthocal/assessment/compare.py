@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from scipy.stats import norm
 
+from orthocal.arrays import group_sums
 from orthocal.assessment.records import Comparison
 from orthocal.errors import require_inside
 from orthocal.observations import as_numbers
@@ -47,9 +48,11 @@ def compare(before: Any, after: Any, loss: Loss, *, level: float = 0.95) -> Comp
     weight = loss.weight
     mean = float(difference.sum() / weight.sum())
     centred = difference - mean * weight
+    units = len(centred)
     if loss.groups is not None:
-        centred = np.bincount(loss.groups, centred)
-    units = len(centred) if loss.groups is None else len(np.unique(loss.groups))
+        codes, index = np.unique(loss.groups, return_inverse=True)
+        units = len(codes)
+        centred = group_sums(index, centred, units)
     error = float(np.sqrt(centred @ centred * units / max(units - 1, 1)) / weight.sum())
     reach = float(norm.ppf((1 + level) / 2)) * error
     low, high = mean - reach, mean + reach

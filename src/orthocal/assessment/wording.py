@@ -39,17 +39,23 @@ def summary(assessment: Assessment) -> str:
     lines = [
         a.verdict,
         "",
-        f"calibration error    {_error(a)}   {_percent(vars(a))} interval {low} to {high}   "
-        f"({len(a.bins['n'])} bins, {a.rows:,} rows)",
+        f"calibration error    {_error(a)}   {_percent(vars(a))} interval {low} to {high}   {_size(a)}",
         f"  squared, debiased  {_number(a.error_squared)}   standard error {_number(a.standard_error)}",
         f"  mean absolute      {_number(a.l1.value)}   (a perfect prediction would show {_number(a.l1.null)})",
         f"  largest in a bin   {_number(a.linf.value)}   (simultaneous band: {_number(a.linf.band)} standard errors)",
-        f"average effect       {_number(average.effect)}   interval {_number(average.interval[0])} to "
-        f"{_number(average.interval[1])}   mean prediction {_number(average.prediction)}",
+        f"average effect       {_number(average.effect)}   {_range(average.interval)}   mean prediction {_number(average.prediction)}",  # noqa: E501
         *(f"{name + ' test':<21}{_test(test)}" for name, test in a.tests.items()),
         *_overlap(a),
     ]
     return "\n".join(lines)
+
+
+def _size(a: Assessment) -> str:
+    return f"({len(a.bins['n'])} bins, {a.rows:,} rows)"
+
+
+def _range(interval: tuple[float, float]) -> str:
+    return f"interval {_number(interval[0])} to {_number(interval[1])}"
 
 
 def _error(a: Assessment) -> str:
@@ -72,7 +78,7 @@ def _overlap(a: Assessment) -> list[str]:
 def _test(test: TestResult) -> str:
     if test.p_value is None or test.statistic is None:
         return test.note
-    p_value = "p < 0.0001" if test.p_value < 1e-4 else f"p = {test.p_value:.4f}"  # noqa: PLR2004
+    p_value = "p < 0.0001" if test.p_value < 1e-4 else f"p = {test.p_value:.4f}"
     return f"statistic {_number(test.statistic)}, {p_value}   ({test.note})"
 
 

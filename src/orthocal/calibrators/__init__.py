@@ -6,21 +6,32 @@ here and one entry in ``CALIBRATORS``; the contract tests pick it up from there.
 
 from __future__ import annotations
 
-from typing import Any, Protocol, Self, cast
+from typing import TYPE_CHECKING, Any, Protocol, Self, cast
 
 from sklearn.base import clone
 
-from orthocal.arrays import Floats
 from orthocal.calibrators.histogram import Histogram
 from orthocal.calibrators.identity import Identity
 from orthocal.calibrators.isotonic import Isotonic
 from orthocal.calibrators.linear import Linear
 from orthocal.calibrators.platt import Platt
 from orthocal.errors import require_one_of
-from orthocal.losses import Loss
-from orthocal.maps import Map
 
-__all__ = ["CALIBRATORS", "Calibrator", "Histogram", "Identity", "Isotonic", "Linear", "Platt", "new_calibrator"]
+if TYPE_CHECKING:
+    from orthocal.arrays import Floats
+    from orthocal.losses import Loss
+    from orthocal.maps import Map
+
+__all__ = [
+    "CALIBRATORS",
+    "Calibrator",
+    "Histogram",
+    "Identity",
+    "Isotonic",
+    "Linear",
+    "Platt",
+    "new_calibrator",
+]
 
 
 class Calibrator(Protocol):

@@ -8,6 +8,7 @@ import numpy as np
 from sklearn.base import BaseEstimator
 
 from orthocal.errors import require_at_least
+from orthocal.losses import as_counts
 from orthocal.maps import StepMap
 from orthocal.observations import as_numbers
 from orthocal.solvers import constants
@@ -57,17 +58,16 @@ def uniform_mass_edges(prediction: Floats, weight: Floats, bins: int) -> Floats:
     Edge b is the order statistic number floor(b n / bins) of n rows (MATH E15). Whole-number weights count as that many
     rows; other weights put edge b at the smallest prediction whose running weight reaches b / bins of the total.
     """
-    share = np.arange(1, bins) / bins
-    if weight.min() == weight.max():
+    count = as_counts(weight)
+    if count.min() == count.max() == 1:
         level = np.sort(prediction)
         position = np.arange(1, bins) * len(level) // bins
         edges = level[position[position > 0] - 1]
     else:
-        positive = np.flatnonzero(weight > 0)
-        order = positive[np.argsort(prediction[positive])]
-        level, running = prediction[order], np.cumsum(weight[order])
-        reach = share * running[-1]
-        if (weight == np.floor(weight)).all():
-            reach = np.floor(np.arange(1, bins) * running[-1] / bins)
+        order = np.argsort(prediction)
+        order = order[count[order] > 0]
+        level, running = prediction[order], np.cumsum(count[order])
+        reach = np.arange(1, bins) * running[-1] / bins
+        reach = np.floor(reach) if (count == np.floor(count)).all() else reach
         edges = level[np.searchsorted(running, reach[reach > 0], side="left")]
     return np.unique(edges[edges < level[-1]])

@@ -7,7 +7,9 @@ from typing import TYPE_CHECKING, Any, Self
 import numpy as np
 from sklearn.base import BaseEstimator
 
+from orthocal.arrays import group_sums
 from orthocal.errors import require_at_least
+from orthocal.losses import as_counts
 from orthocal.maps import StepMap
 from orthocal.observations import as_numbers
 from orthocal.solvers import constants, monotone
@@ -24,8 +26,10 @@ class Isotonic(BaseEstimator):  # type: ignore[misc]
 
     Parameters
     ----------
-    min_samples : float, default 1
-        Least weight in a block. Smaller blocks, usually at the ends, join the neighbour nearest in value.
+    min_samples : float, default 20
+        Fewest rows in a block; smaller ones, usually at the ends, join the neighbour nearest in value. 1 is plain isotonic
+        regression. Whole-number weights count as that many rows, others are scaled to average one. The default had a smaller
+        error and mean squared error than 1 in every design of benchmarks/min_samples.md.
 
     Examples
     --------
@@ -37,7 +41,7 @@ class Isotonic(BaseEstimator):  # type: ignore[misc]
     StepMap(edges=array([0., 2.]), values=array([0. , 1.5, 3. ]))
     """
 
-    def __init__(self, min_samples: float = 1) -> None:
+    def __init__(self, min_samples: float = 20) -> None:
         self.min_samples = min_samples
 
     def fit(self, prediction: Any, loss: Loss) -> Self:
@@ -54,12 +58,10 @@ class Isotonic(BaseEstimator):  # type: ignore[misc]
         """Calibrated prediction for each prediction."""
         return self.map_.predict(prediction)
 
-    def _merged(
-        self, edges: Floats, values: Floats, prediction: Floats, loss: Loss
-    ) -> tuple[Floats, Floats]:
+    def _merged(self, edges: Floats, values: Floats, prediction: Floats, loss: Loss) -> tuple[Floats, Floats]:
         """Blocks with enough weight. The minimiser of a union lies between its parts', so order is kept."""
         block = np.searchsorted(edges, prediction, side="left")
-        weight = np.bincount(block, loss.weight, len(values))
+        weight = group_sums(block, as_counts(loss.weight), len(values))
         joined = join_small(weight, values, self.min_samples)
         if joined[-1] + 1 == len(values):
             return edges, values
@@ -82,5 +84,5 @@ def join_small(weight: Floats, value: Floats, least: float) -> Integers:
             weight[keep], parent[gone], right[keep] = total, keep, right[gone]
             if right[gone] < count:
                 left[right[gone]] = keep
-            block = keep  # noqa: PLW2901: the joined block may still be light
+            block = keep  # noqa: PLW2901
     return np.cumsum(parent == np.arange(count)) - 1

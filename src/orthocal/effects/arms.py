@@ -31,7 +31,13 @@ def propensities(treated: Booleans, control: Booleans) -> list[Nuisance]:
     learnt = [Nuisance("propensity", "propensity", treated.astype(float), is_probability=True, is_divisor=True)]
     if not (treated | control).all():
         learnt.append(
-            Nuisance("propensity_control", "propensity", control.astype(float), is_probability=True, is_divisor=True)
+            Nuisance(
+                "propensity_control",
+                "propensity",
+                control.astype(float),
+                is_probability=True,
+                is_divisor=True,
+            )
         )
     return learnt
 

@@ -88,9 +88,7 @@ def cross_fit(
     return _clipped(nuisances, values, given, clip)
 
 
-def check_given(
-    nuisances: Sequence[Nuisance], given: Mapping[str, Any] | None, X: Any, n: int
-) -> dict[str, Floats]:
+def check_given(nuisances: Sequence[Nuisance], given: Mapping[str, Any] | None, X: Any, n: int) -> dict[str, Floats]:
     """Return the nuisances a user knows, each a number, an array or a function of X, as one array each."""
     names = {nuisance.name: nuisance for nuisance in nuisances}
     arrays: dict[str, Floats] = {}

@@ -5,8 +5,6 @@ from __future__ import annotations
 from functools import singledispatch
 from typing import TYPE_CHECKING
 
-import numpy as np
-
 from orthocal.errors import OrthocalError
 from orthocal.losses import Loss, QuadraticLoss, total_mass
 

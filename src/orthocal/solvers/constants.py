@@ -5,8 +5,7 @@ from __future__ import annotations
 from functools import singledispatch
 from typing import TYPE_CHECKING
 
-import numpy as np
-
+from orthocal.arrays import group_sums
 from orthocal.errors import OrthocalError
 from orthocal.losses import Loss, QuadraticLoss
 
@@ -22,7 +21,7 @@ def constants(loss: Loss, group: Integers, count: int) -> Floats:
 
 @constants.register(QuadraticLoss)
 def _(loss: QuadraticLoss, group: Integers, count: int) -> Floats:
-    return ratios(np.bincount(group, loss.numerator, count), np.bincount(group, loss.denominator, count))
+    return ratios(group_sums(group, loss.numerator, count), group_sums(group, loss.denominator, count))
 
 
 def ratios(numerator: Floats, denominator: Floats) -> Floats:

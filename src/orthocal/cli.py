@@ -1,0 +1,329 @@
+"""The command line: parse, call public names, print."""
+
+from __future__ import annotations
+
+import json
+import sys
+import warnings
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+from rich.console import Console
+
+from orthocal import __version__
+from orthocal.errors import OrthocalError
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from pyarrow import Table
+
+    from orthocal.assessment import Assessment
+    from orthocal.observations import Observations
+    from orthocal.verified import Verified
+
+app = typer.Typer(no_args_is_help=True, add_completion=False, pretty_exceptions_enable=False)
+to_person = Console(stderr=True, highlight=False)
+
+Data = Annotated[Path, typer.Argument(help="Table with one row per person: .csv or .parquet.", show_default=False)]
+Outcome = Annotated[str, typer.Option("--outcome", help="Outcome column.")]
+Treatment = Annotated[str, typer.Option("--treatment", help="Treatment column.")]
+Prediction = Annotated[
+    str,
+    typer.Option("--prediction", help="Column of predicted effects, by a model not trained on these rows."),
+]
+Predictions = Annotated[list[str], typer.Option("--prediction", help="Column of predicted effects; may be repeated.")]
+EffectName = Annotated[str, typer.Option("--effect", help="What is estimated.")]
+Method = Annotated[str, typer.Option("--method", help="identity, linear, isotonic, histogram or platt.")]
+Arm = Annotated[str, typer.Option("--arm", help="Treatment level whose effect is judged.")]
+Control = Annotated[str, typer.Option("--control", help="Treatment level it is compared with.")]
+Propensity = Annotated[str | None, typer.Option("--propensity", help="Known propensity: a number or a column.")]
+Covariates = Annotated[
+    str | None,
+    typer.Option("--covariates", help="Covariate columns, by comma; all columns without another role if left out."),
+]
+Weight = Annotated[str | None, typer.Option("--weight", help="Column of sample weights.")]
+Groups = Annotated[str | None, typer.Option("--groups", help="Column of clusters, which are kept whole.")]
+Holdout = Annotated[float, typer.Option("--holdout", help="Share of rows kept for the verdict; 0 turns it off.")]
+Folds = Annotated[int, typer.Option("--folds", help="Folds of cross-fitting.")]
+Clip = Annotated[float, typer.Option("--clip", help="Fitted propensities are kept inside [clip, 1 - clip].")]
+Seed = Annotated[int, typer.Option("--seed", help="Seed of folds and learners.")]
+Jobs = Annotated[int, typer.Option("--jobs", help="Learner fits that run at once; -1 for all cores.")]
+Out = Annotated[Path, typer.Option("--out", help="Folder for the results.")]
+
+
+@app.callback(invoke_without_command=True)
+def root(version: Annotated[bool, typer.Option("--version", help="Print the version.")] = False) -> None:
+    """Can this model of causal effects be believed, and if not, can it be fixed?"""
+    if version:
+        typer.echo(__version__)
+        raise typer.Exit
+
+
+@app.command()
+def demo(out: Out = Path("orthocal-demo"), method: Method = "isotonic", seed: Seed = 0, jobs: Jobs = -1) -> None:
+    """Run the whole job on a real table: 9,275 households and their 401(k) plans."""
+    from orthocal.demo import run_demo
+    from orthocal.tables import all_or_nothing
+
+    typer.echo(
+        "Data: 9,275 households (401ksubs). Effect: eligibility for a 401(k) plan on net financial assets, in $1000."
+    )
+    typer.echo("A boosted T-learner is trained on a third of the rows, calibrated on another and judged on the last.\n")
+    with all_or_nothing(out) as folder:
+        with to_person.status("Learning nuisances, calibrating, judging ..."):
+            done = run_demo(method, seed, jobs)
+        _write_verdict(done, folder, "Effect of 401(k) eligibility on net financial assets, $1000")
+    _print_verdict(done)
+    _print_files(out)
+
+
+@app.command()
+def calibrate(
+    data: Data,
+    outcome: Outcome,
+    treatment: Treatment,
+    prediction: Prediction,
+    effect: EffectName = "cate",
+    method: Method = "isotonic",
+    arm: Arm = "1",
+    control: Control = "0",
+    propensity: Propensity = None,
+    covariates: Covariates = None,
+    weight: Weight = None,
+    groups: Groups = None,
+    holdout: Holdout = 0.3,
+    folds: Folds = 5,
+    clip: Clip = 0.01,
+    seed: Seed = 0,
+    jobs: Jobs = -1,
+    out: Out = Path("orthocal-out"),
+) -> None:
+    """Calibrate a column of predicted effects and judge it before and after, on rows the map never saw.
+
+    Example: orthocal calibrate trial.csv --outcome y --treatment a --prediction tau --propensity 0.5
+    """
+    from orthocal.mapfile import save
+    from orthocal.orthogonal import Recipe
+    from orthocal.tables import all_or_nothing, read_table, with_column, write_table
+    from orthocal.verified import calibrate_and_verify
+
+    table = read_table(data)
+    roles = [outcome, treatment, prediction, weight, groups]
+    X, observations, known = _observe(table, roles, covariates, propensity)
+    with all_or_nothing(out) as folder:
+        with to_person.status(f"Learning nuisances on {table.num_rows:,} rows, calibrating, judging ..."):
+            done = calibrate_and_verify(
+                _effect(effect, arm, control),
+                method,
+                observations,
+                X,
+                nuisances=known,
+                holdout=holdout,
+                folds=folds,
+                recipe=Recipe(clip=clip, random_state=seed, n_jobs=jobs),
+            )
+        calibrated = with_column(table, f"{prediction}_calibrated", done.map.predict(observations.prediction))
+        write_table(calibrated, folder / f"calibrated{data.suffix}")
+        save(done.map, folder / "map.json")
+        _write_verdict(done, folder, f"{prediction}: effect of {treatment} on {outcome}")
+    _print_verdict(done)
+    _print_files(out)
+
+
+@app.command()
+def assess(
+    data: Data,
+    outcome: Outcome,
+    treatment: Treatment,
+    prediction: Predictions,
+    effect: EffectName = "cate",
+    arm: Arm = "1",
+    control: Control = "0",
+    propensity: Propensity = None,
+    covariates: Covariates = None,
+    weight: Weight = None,
+    groups: Groups = None,
+    folds: Folds = 5,
+    clip: Clip = 0.01,
+    seed: Seed = 0,
+    jobs: Jobs = -1,
+    out: Out = Path("orthocal-out"),
+) -> None:
+    """Judge one or more columns of predicted effects.
+
+    Example: orthocal assess trial.csv --outcome y --treatment a --prediction tau1 --prediction tau2
+    """
+    from orthocal.assessment import assess as judge
+    from orthocal.observations import as_numbers
+    from orthocal.orthogonal import Recipe, learn_cross
+    from orthocal.tables import all_or_nothing, column, read_table
+
+    table = read_table(data)
+    roles = [outcome, treatment, prediction[0], weight, groups]
+    X, observations, known = _observe(table, roles, covariates, propensity, prediction)
+    columns = {name: as_numbers(column(table, name, "prediction"), name) for name in prediction}
+    with all_or_nothing(out) as folder:
+        with to_person.status(f"Learning nuisances on {table.num_rows:,} rows, judging ..."):
+            recipe = Recipe(clip=clip, random_state=seed, n_jobs=jobs)
+            learnt = learn_cross(_effect(effect, arm, control), observations, X, known, folds, recipe)
+            verdicts = judge(columns, learnt.loss, random_state=seed)
+        _write_json({name: verdict.to_dict() for name, verdict in verdicts.items()}, folder / "assessment.json")
+        for name, verdict in verdicts.items():
+            _draw(verdict, folder / f"reliability-{name}.png", name)
+    for name, verdict in verdicts.items():
+        typer.echo(f"{name}\n{verdict.summary()}\n")
+    _print_files(out)
+
+
+@app.command()
+def apply(
+    map_file: Annotated[Path, typer.Argument(metavar="MAP", help="Map file written by calibrate.", show_default=False)],
+    data: Data,
+    prediction: Prediction,
+    out: Annotated[Path, typer.Option("--out", help="Table to write: .csv or .parquet.")],
+) -> None:
+    """Add a column of calibrated predictions to a table.
+
+    Example: orthocal apply orthocal-out/map.json new.csv --prediction tau --out calibrated.csv
+    """
+    from orthocal.mapfile import load
+    from orthocal.tables import all_or_nothing, column, read_table, with_column, write_table
+
+    fitted = load(map_file)
+    table = read_table(data)
+    values = fitted.predict(column(table, prediction, "prediction"))
+    with all_or_nothing(out.parent) as folder:
+        write_table(with_column(table, f"{prediction}_calibrated", values), folder / out.name)
+    typer.echo(f"Wrote {out}: {table.num_rows:,} rows, new column {prediction}_calibrated.")
+
+
+def main(arguments: Sequence[str] | None = None) -> None:
+    """Run the command line: exit code 0 done, 2 bad input (one line, nothing written), 1 failure."""
+    warnings.showwarning = _show_warning  # type: ignore[assignment]
+    try:
+        app(args=None if arguments is None else list(arguments), standalone_mode=True)
+    except OrthocalError as error:
+        to_person.print(f"[bold]Error:[/bold] {error}", soft_wrap=True, markup=True)
+        sys.exit(2)
+
+
+def _show_warning(message: Warning | str, *_: Any) -> None:
+    to_person.print(f"Warning: {message}", soft_wrap=True, markup=False)
+
+
+def _observe(
+    table: Table,
+    roles: Sequence[str | None],
+    covariates: str | None,
+    propensity: str | None,
+    predictions: Sequence[str] = (),
+) -> tuple[Table, Observations, dict[str, Any]]:
+    """Return covariates, checked observations and known nuisances, each column found by its name."""
+    from orthocal.observations import observe
+    from orthocal.tables import column, select
+
+    outcome, treatment, prediction, weight, groups = roles
+    known: dict[str, Any] = {}
+    taken = {*roles, *predictions, propensity}
+    names = covariates.split(",") if covariates else [name for name in table.column_names if name not in taken]
+    X = select(table, names, "covariate")
+    if propensity is not None:
+        known["propensity"] = _number_or_column(table, propensity)
+    found = {
+        role: None if name is None else column(table, name, role)
+        for role, name in {
+            "outcome": outcome,
+            "treatment": treatment,
+            "prediction": prediction,
+            "weight": weight,
+            "groups": groups,
+        }.items()
+    }
+    observations = observe(
+        X,
+        found["outcome"],
+        treatment=found["treatment"],
+        prediction=found["prediction"],
+        sample_weight=found["weight"],
+        groups=found["groups"],
+    )
+    return X, observations, known
+
+
+def _number_or_column(table: Table, text: str) -> Any:
+    from orthocal.tables import column
+
+    try:
+        return float(text)
+    except ValueError:
+        return column(table, text, "propensity")
+
+
+def _effect(name: str, arm: str, control: str) -> Any:
+    from orthocal.effects import CATE, EFFECTS
+    from orthocal.errors import require_one_of
+
+    require_one_of(name, EFFECTS, "effect")
+    return CATE(_level(arm), _level(control))
+
+
+def _level(text: str) -> Any:
+    """A treatment level as the type a reader of CSV gives it."""
+    for kind in (int, float):
+        try:
+            return kind(text)
+        except ValueError:
+            continue
+    return {"true": True, "false": False}.get(text.lower(), text)
+
+
+def _write_verdict(done: Verified, folder: Path, title: str) -> None:
+    from orthocal import plots
+    from orthocal.mapfile import save
+
+    save(done.map, folder / "map.json")
+    record = {
+        "before": done.before.to_dict(),
+        "after": done.after.to_dict() if done.is_verified else None,
+        "comparison": done.comparison.to_dict() if done.is_verified else None,
+        "verified_on_unseen_rows": done.is_verified,
+    }
+    _write_json(record, folder / "assessment.json")
+    _draw(done.before, folder / "before.png", title)
+    if done.is_verified:
+        _draw(done.after, folder / "after.png", title)
+        plots.before_and_after(done.before, done.after, title=title).savefig(folder / "before-after.png", dpi=150)
+
+
+def _print_verdict(done: Verified) -> None:
+    typer.echo(f"BEFORE ({len(done.judged):,} rows)\n{done.before.summary()}\n")
+    if not done.is_verified:
+        typer.echo("AFTER: not verified on unseen rows (--holdout 0).\n")
+        return
+    typer.echo(f"AFTER (the same {len(done.judged):,} rows, which the map never saw)\n{done.after.summary()}\n")
+    low, high = done.comparison.interval
+    typer.echo(
+        f"Did calibration help? {done.comparison.verdict}: mean loss changed by {done.comparison.risk_difference:.4g} "
+        f"(interval {low:.4g} to {high:.4g}).\n"
+    )
+
+
+def _draw(verdict: Assessment, path: Path, title: str) -> None:
+    from matplotlib import pyplot as plt
+
+    figure, ax = plt.subplots(figsize=(5.6, 5.8), layout="constrained")
+    verdict.plot(ax).set_title(title)
+    figure.savefig(path, dpi=150)
+    plt.close(figure)
+
+
+def _write_json(record: dict[str, Any], path: Path) -> None:
+    from orthocal.mapfile import write_text
+
+    write_text(path, json.dumps(record, indent=1) + "\n")
+
+
+def _print_files(out: Path) -> None:
+    typer.echo(f"Wrote to {out}: {', '.join(sorted(file.name for file in out.iterdir()))}")

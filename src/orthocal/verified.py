@@ -1,0 +1,112 @@
+"""Calibrate on some rows, judge on others: the whole job, with a verdict that is honest by construction."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from orthocal.assessment import Assessment, Comparison, assess, compare
+from orthocal.calibration import fit_map
+from orthocal.effects import Effect, new_effect
+from orthocal.errors import OrthocalError
+from orthocal.folds import generator, split_rows
+from orthocal.orthogonal import Recipe, learn_cross
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from orthocal.arrays import Integers
+    from orthocal.calibrators import Calibrator
+    from orthocal.losses import Loss
+    from orthocal.maps import Map
+    from orthocal.observations import Observations
+
+
+@dataclass(frozen=True, eq=False)
+class Verified:
+    """A map with the verdict before and after it.
+
+    Parameters
+    ----------
+    map : Map
+        Fitted on the rows that were not held out.
+    before, after : Assessment
+        On the held-out rows; on all rows, out of fold, when nothing was held out.
+    comparison : Comparison
+    judged : array
+        The rows the verdict rests on.
+    is_verified : bool
+        Whether the map never saw those rows.
+    """
+
+    map: Map
+    before: Assessment
+    after: Assessment
+    comparison: Comparison
+    judged: Integers
+    is_verified: bool
+
+
+def calibrate_and_verify(
+    effect: str | Effect,
+    method: str | Calibrator,
+    observations: Observations,
+    X: Any,
+    *,
+    nuisances: Mapping[str, Any] | None = None,
+    holdout: float = 0.3,
+    folds: int | Any = 5,
+    refinements: int = 2,
+    recipe: Recipe | None = None,
+    level: float = 0.95,
+) -> Verified:
+    """Cross-fit the nuisances once, fit the map on a share of the rows and judge it on the rest.
+
+    `holdout` = 0 fits the map on all rows. The verdict before calibration then rests on all of them, and there is none after it:
+    `after` repeats the map's own rows and says nothing about new ones, so `is_verified` is False.
+    """
+    if not 0 <= holdout < 1:
+        raise OrthocalError(
+            f"`holdout` must lie in [0, 1); it is {holdout}. 0.3 keeps three rows of ten for the verdict."
+        )
+    if observations.prediction is None:
+        raise OrthocalError(
+            "`prediction` must be given. Pass predictions of a model that was not trained on these rows."
+        )
+    recipe = recipe or Recipe()
+    rng = generator(recipe.random_state)
+    effect = new_effect(effect)
+    recipe = Recipe(recipe.learners, recipe.clip, rng, recipe.n_jobs)
+    learnt = learn_cross(effect, observations, X, nuisances, folds, recipe)
+    prediction, every = observations.prediction, learnt.rows
+    fitted, judged = every, every
+    if holdout > 0:
+        part = split_rows(1 - holdout, effect.strata(observations), observations.groups, rng)
+        fitted, judged = np.flatnonzero(part == 0), np.flatnonzero(part == 1)
+    if len(judged) < 2 or len(fitted) < 2:
+        raise OrthocalError(f"`holdout`={holdout} leaves too few of the {len(every)} rows on one side. Use more data.")
+    fitted_map = fit_map(method, prediction[fitted], learnt.loss[fitted], refinements)
+    return _verdict(fitted_map, prediction[judged], learnt.loss[judged], judged, holdout > 0, level, rng)
+
+
+def _verdict(
+    fitted: Map,
+    prediction: Any,
+    loss: Loss,
+    judged: Integers,
+    is_verified: bool,
+    level: float,
+    rng: np.random.Generator,
+) -> Verified:
+    calibrated = fitted.predict(prediction)
+    seed = int(rng.integers(2**31))
+    return Verified(
+        fitted,
+        assess(prediction, loss, level=level, random_state=seed),
+        assess(calibrated, loss, level=level, random_state=seed),
+        compare(prediction, calibrated, loss, level=level),
+        judged,
+        is_verified,
+    )
