@@ -36,8 +36,8 @@ Prediction = Annotated[
 Predictions = Annotated[list[str], typer.Option("--prediction", help="Column of predicted effects; may be repeated.")]
 EffectName = Annotated[str, typer.Option("--effect", help="What is estimated.")]
 Method = Annotated[str, typer.Option("--method", help="identity, linear, isotonic, histogram or platt.")]
-Arm = Annotated[str, typer.Option("--arm", help="Treatment level whose effect is judged.")]
-Control = Annotated[str, typer.Option("--control", help="Treatment level it is compared with.")]
+Arm = Annotated[str | None, typer.Option("--arm", help="Treatment level whose effect is judged; 1 if left out.")]
+Control = Annotated[str | None, typer.Option("--control", help="Treatment level it is compared with; 0 if left out.")]
 Propensity = Annotated[str | None, typer.Option("--propensity", help="Known propensity: a number or a column.")]
 Covariates = Annotated[
     str | None,
@@ -87,8 +87,8 @@ def calibrate(
     prediction: Prediction,
     effect: EffectName = "cate",
     method: Method = "isotonic",
-    arm: Arm = "1",
-    control: Control = "0",
+    arm: Arm = None,
+    control: Control = None,
     propensity: Propensity = None,
     covariates: Covariates = None,
     weight: Weight = None,
@@ -115,7 +115,7 @@ def calibrate(
     with all_or_nothing(out) as folder:
         with to_person.status(f"Learning nuisances on {table.num_rows:,} rows, calibrating, judging ..."):
             done = calibrate_and_verify(
-                _effect(effect, arm, control),
+                _effect(effect, arm=arm, control=control),
                 method,
                 observations,
                 X,
@@ -139,8 +139,8 @@ def assess(
     treatment: Treatment,
     prediction: Predictions,
     effect: EffectName = "cate",
-    arm: Arm = "1",
-    control: Control = "0",
+    arm: Arm = None,
+    control: Control = None,
     propensity: Propensity = None,
     covariates: Covariates = None,
     weight: Weight = None,
@@ -167,7 +167,7 @@ def assess(
     with all_or_nothing(out) as folder:
         with to_person.status(f"Learning nuisances on {table.num_rows:,} rows, judging ..."):
             recipe = Recipe(clip=clip, random_state=seed, n_jobs=jobs)
-            learnt = learn_cross(_effect(effect, arm, control), observations, X, known, folds, recipe)
+            learnt = learn_cross(_effect(effect, arm=arm, control=control), observations, X, known, folds, recipe)
             verdicts = judge(columns, learnt.loss, random_state=seed)
         _write_json({name: verdict.to_dict() for name, verdict in verdicts.items()}, folder / "assessment.json")
         for name, verdict in verdicts.items():
@@ -261,12 +261,18 @@ def _number_or_column(table: Table, text: str) -> Any:
         return column(table, text, "propensity")
 
 
-def _effect(name: str, arm: str, control: str) -> Any:
-    from orthocal.effects import CATE, EFFECTS
+def _effect(name: str, **settings: str | None) -> Any:
+    """Return the effect with the settings that were given; one it has no use for is an error."""
+    from dataclasses import fields
+
+    from orthocal.effects import EFFECTS
     from orthocal.errors import require_one_of
 
     require_one_of(name, EFFECTS, "effect")
-    return CATE(_level(arm), _level(control))
+    given = {key: _level(text) for key, text in settings.items() if text is not None}
+    for key in given:
+        require_one_of(key, [field.name for field in fields(EFFECTS[name])], f"--{key} of effect {name}")
+    return EFFECTS[name](**given)
 
 
 def _level(text: str) -> Any:

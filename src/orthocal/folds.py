@@ -38,7 +38,7 @@ def assign_folds(
         level = np.unique(strata)[np.argmin(occurrences)]
         kind = "rows" if groups is None else "clusters"
         raise OrthocalError(
-            f"Each level must occur in at least as many {kind} as there are folds; level {level!r} has "
+            f"Each level must occur in at least as many {kind} as there are folds; level {level} has "
             f"{occurrences.min()} for {folds} folds. Use fewer folds or more data."
         )
     fold = np.empty(len(codes), dtype=np.int64)

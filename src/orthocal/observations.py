@@ -77,13 +77,11 @@ def observe(
 def as_numbers(values: Any, name: str, n: int | None = None) -> Floats:
     """Return one column of finite numbers."""
     column = _vector(values, name, n)
-    try:
-        numbers = np.ascontiguousarray(column, dtype=np.float64)
-    except (TypeError, ValueError):
-        row = next(i for i, value in enumerate(column) if not _is_number(value))
-        raise OrthocalError(
-            f"`{name}` must hold numbers; row {row} is {column[row]!r}. Convert the column first."
-        ) from None
+    if column.dtype.kind not in "fiub":
+        for row, value in enumerate(column.tolist()):
+            if not (value is None or _is_number(value)):
+                raise OrthocalError(f"`{name}` must hold numbers; row {row} is {value!r}. Convert the column first.")
+    numbers = np.ascontiguousarray(column, dtype=np.float64)
     require_finite(numbers, name)
     return numbers
 

@@ -120,7 +120,7 @@ def _assess(prediction: Any, loss: Loss, bins: int, level: float, draws: int, ra
         "unit": loss.unit,
         "level": level,
         "rows": len(prediction),
-        "predictions": np.quantile(prediction, np.linspace(0, 1, min(len(prediction), 1000)), method="nearest"),
+        "predictions": np.sort(prediction)[np.linspace(0, len(prediction) - 1, min(len(prediction), 1000)).astype(int)],
     }
     return Assessment(**numbers, verdict=verdict(numbers))
 

@@ -65,9 +65,7 @@ def cut(prediction: Floats, loss: Loss, bins: int) -> tuple[Floats, Integers]:
     """
     edges = uniform_mass_edges(prediction, loss.weight, bins)
     index = np.searchsorted(edges, prediction, side="left")
-    units = np.arange(len(prediction)) if loss.groups is None else loss.groups
-    alive = loss.weight > 0
-    count = _distinct(units[alive], index[alive], len(edges) + 1)
+    count = _clusters_in_bins(loss, index, len(edges) + 1)
     if count.sum() < 2:
         raise OrthocalError("A verdict must rest on at least two rows (or clusters) of positive weight. Use more data.")
     if count.min() >= 2:
@@ -143,10 +141,13 @@ def _cross_products(value: Floats, cell: Integers, unit: Integers | None, count:
     return np.asarray((by_unit.T @ by_unit).toarray())
 
 
-def _distinct(units: Integers, index: Integers, count: int) -> Integers:
-    """How many different clusters each bin holds."""
-    pairs = np.unique(units * count + index) % count if len(units) else units
-    return np.bincount(pairs, minlength=count)
+def _clusters_in_bins(loss: Loss, index: Integers, count: int) -> Integers:
+    """How many different clusters of positive weight each bin holds."""
+    alive = loss.weight > 0
+    if loss.groups is None:
+        return np.bincount(index[alive], minlength=count)
+    pairs = np.sort(loss.groups[alive] * count + index[alive])
+    return np.bincount(pairs[np.diff(pairs, prepend=-1) > 0] % count, minlength=count)
 
 
 def _edges_with_two(count: Integers) -> list[int]:

@@ -6,7 +6,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 from scipy.optimize import brentq
-from scipy.stats import chi2, ncx2, norm
+from scipy.special import chdtri, chndtr
+from scipy.stats import norm
 
 from orthocal.assessment.records import Distance
 
@@ -62,30 +63,12 @@ def _noncentrality(x: float, freedom: float, probability: float) -> float:
     """Return the noncentrality at which the cdf at x equals `probability`; 0 when even the central cdf is below it."""
 
     def gap(noncentrality: float) -> float:
-        return float(_ncx2_cdf(x, freedom, noncentrality)) - probability
+        return float(chndtr(x, freedom, noncentrality)) - probability
 
     if gap(0.0) <= 0:
         return 0.0
     reach = 10 * np.sqrt(x + freedom) + 50
     return float(brentq(gap, max(0.0, x - freedom - reach), x + reach, xtol=1e-10 * (1 + x), rtol=1e-12))
-
-
-def _ncx2_cdf(x: float, freedom: float, noncentrality: float) -> float:
-    if noncentrality == 0:
-        return float(chi2.cdf(x, freedom))
-    if noncentrality < LARGE:
-        return float(ncx2.cdf(x, freedom, noncentrality))
-    # Sankaran's power transform: its error is far below 1e-6 at this noncentrality.
-    mean, spread = freedom + noncentrality, freedom + 2 * noncentrality
-    power = 1 - 2 * mean * (freedom + 3 * noncentrality) / (3 * spread**2)
-    p, m = spread / mean**2, (power - 1) * (1 - 3 * power)
-    centre = 1 + power * p * (power - 1 - 0.5 * (2 - power) * m * p)
-    deviation = power * np.sqrt(2 * p) * (1 + 0.5 * m * p)
-    return float(norm.cdf(((x / mean) ** power - centre) / deviation))
-
-
-LARGE = 1e5
-"""Noncentrality beyond which the series of the noncentral chi-square is slow and its normal form exact enough."""
 
 
 def mean_absolute_error(binned: Binned) -> Distance:
@@ -122,6 +105,6 @@ def minimum_detectable_error(binned: Binned, level: float) -> float:
     if not (binned.variance > 0).all():
         return 0.0
     bins = len(binned.residual)
-    critical = float(chi2.ppf(level, bins))
-    needed = brentq(lambda noncentrality: ncx2.sf(critical, bins, noncentrality) - POWER, 1e-6, 10 * bins + 100)
+    critical = float(chdtri(bins, 1 - level))
+    needed = brentq(lambda noncentrality: 1 - chndtr(critical, bins, noncentrality) - POWER, 1e-6, 10 * bins + 100)
     return float(np.sqrt(needed / (1 / binned.variance).sum()))

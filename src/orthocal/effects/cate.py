@@ -53,7 +53,7 @@ class CATE:
         levels = np.unique(treatment)
         if len(levels) == 1:
             raise OrthocalError(
-                f"The treatment must have at least two levels; every row is {levels[0]!r}. Add rows of the other arm."
+                f"The treatment must have at least two levels; every row is {levels.tolist()[0]!r}. Add rows of the other arm."
             )
         require_level(treatment, self.arm, "arm")
         require_level(treatment, self.control, "control")

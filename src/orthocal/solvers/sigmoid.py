@@ -59,7 +59,8 @@ def _newton(design: Floats, mass: Floats, share: Floats) -> Floats:
             break
         step = np.linalg.solve(curvature, gradient)
         before, size = objective(coefficient), 1.0
-        while objective(coefficient - size * step) > before and size > TOLERANCE:
+        # Close to the minimum the objective cannot tell better from worse: rounding must not stop the step.
+        while objective(coefficient - size * step) > before + TOLERANCE * largest[0] and size > TOLERANCE:
             size /= 2
         coefficient = coefficient - size * step
     raise OrthocalError(

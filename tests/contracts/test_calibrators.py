@@ -1,0 +1,98 @@
+"""Laws of every calibrator."""
+
+import numpy as np
+import pytest
+from sklearn.base import clone
+
+import orthocal
+from orthocal import QuadraticLoss
+from orthocal.calibrators import CALIBRATORS
+from orthocal.maps import StepMap
+
+every_calibrator = pytest.mark.parametrize("name", CALIBRATORS)
+GRID = np.linspace(-4, 4, 101)
+
+
+def fitted(name, prediction, loss):
+    return CALIBRATORS[name]().fit(prediction, loss)
+
+
+@every_calibrator
+def test_weight_k_equals_the_row_repeated_k_times(name, scored):
+    prediction, loss = scored
+    times = loss.weight.astype(int)
+    repeated = QuadraticLoss(np.repeat(loss.target, times), np.ones(times.sum()))
+    ours, theirs = fitted(name, prediction, loss), fitted(name, np.repeat(prediction, times), repeated)
+    np.testing.assert_allclose(ours.predict(GRID), theirs.predict(GRID), atol=1e-7)
+
+
+@every_calibrator
+def test_the_order_of_rows_does_not_matter(name, scored):
+    prediction, loss = scored
+    order = np.random.default_rng(0).permutation(len(prediction))
+    mixed = fitted(name, prediction[order], loss[order])
+    np.testing.assert_allclose(fitted(name, prediction, loss).predict(GRID), mixed.predict(GRID), atol=1e-7)
+
+
+@every_calibrator
+def test_scaling_all_weights_changes_nothing(name, scored):
+    prediction, loss = scored
+    weight = np.random.default_rng(1).uniform(0.5, 2, len(loss))
+    one = QuadraticLoss(weight * loss.target, weight)
+    half = QuadraticLoss(0.001 * weight * loss.target, 0.001 * weight)
+    ours, theirs = fitted(name, prediction, one), fitted(name, prediction, half)
+    np.testing.assert_allclose(ours.predict(GRID), theirs.predict(GRID), atol=1e-7)
+
+
+@every_calibrator
+def test_on_each_level_set_of_a_step_map_the_summed_derivative_is_zero(name, scored):
+    prediction, loss = scored
+    learnt = fitted(name, prediction, loss)
+    if not isinstance(learnt.map_, StepMap):
+        return
+    calibrated = learnt.predict(prediction)
+    derivative = loss.derivative(calibrated)
+    for value in np.unique(calibrated):
+        assert abs(derivative[calibrated == value].sum()) < 1e-9
+
+
+@every_calibrator
+def test_a_constant_prediction_gives_a_constant_map(name):
+    loss = QuadraticLoss(np.array([1.0, 2.0, 6.0]), np.ones(3))
+    calibrated = fitted(name, np.full(3, 3.0), loss).predict([3.0, 3.0])
+    np.testing.assert_allclose(calibrated, 3.0, atol=1e-9)
+
+
+@every_calibrator
+def test_clone_forgets_what_was_learnt_and_keeps_the_settings(name, scored):
+    learnt = fitted(name, *scored)
+    copy = clone(learnt)
+    assert copy.get_params() == learnt.get_params()
+    assert not hasattr(copy, "map_")
+
+
+@every_calibrator
+def test_a_saved_map_predicts_the_same(name, scored, tmp_path):
+    learnt = fitted(name, *scored)
+    orthocal.save(learnt, tmp_path / "map.json")
+    np.testing.assert_array_equal(orthocal.load(tmp_path / "map.json").predict(GRID), learnt.predict(GRID))
+
+
+@pytest.mark.parametrize("name", ["identity", "linear", "isotonic", "platt"])
+def test_monotone_where_promised(name, scored):
+    assert (np.diff(fitted(name, *scored).predict(GRID)) >= 0).all()
+
+
+@every_calibrator
+def test_no_calibrator_raises_the_loss_it_minimises_above_the_best_constant(name, scored):
+    prediction, loss = scored
+    if name == "identity":
+        return
+    constant = np.full(len(loss), loss.numerator.sum() / loss.denominator.sum())
+    assert loss.value(fitted(name, prediction, loss).predict(prediction)).sum() < loss.value(constant).sum()
+
+
+@every_calibrator
+def test_lengths_must_agree(name, scored):
+    with pytest.raises(orthocal.OrthocalError, match="one value per row"):
+        fitted(name, scored[0][:-1], scored[1])

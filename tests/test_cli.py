@@ -1,0 +1,166 @@
+import json
+
+import numpy as np
+import pyarrow as pa
+import pytest
+from pyarrow import csv, parquet
+
+from orthocal import cli, load
+from orthocal.datasets import simulate_cate
+
+COMMON = ["--outcome", "y", "--treatment", "a", "--jobs", "1", "--seed", "1"]
+
+
+@pytest.fixture(scope="module")
+def table():
+    data = simulate_cate(600, random_state=0)
+    columns = {f"x{j}": data.X[:, j] for j in range(5)}
+    return pa.table({**columns, "a": data.treatment, "y": data.y, "tau": 1 + 2 * data.effect, "other": data.effect})
+
+
+@pytest.fixture
+def data_csv(table, tmp_path):
+    csv.write_csv(table, tmp_path / "data.csv")
+    return tmp_path / "data.csv"
+
+
+def run(*arguments):
+    """Return the exit code of the command line."""
+    with pytest.raises(SystemExit) as stop:
+        cli.main([str(argument) for argument in arguments])
+    return stop.value.code
+
+
+@pytest.mark.parametrize("suffix", [".csv", ".parquet"])
+def test_calibrate_writes_everything_and_apply_repeats_it(table, tmp_path, capsys, suffix):
+    data, out = tmp_path / f"data{suffix}", tmp_path / "out"
+    (csv.write_csv if suffix == ".csv" else parquet.write_table)(table, data)
+    arguments = ["calibrate", data, *COMMON, "--prediction", "tau", "--propensity", "0.5", "--covariates", "x0,x1,x2"]
+    assert run(*arguments, "--method", "linear", "--out", out) == 0
+    said = capsys.readouterr().out
+    assert "BEFORE (180 rows)" in said
+    assert "which the map never saw" in said
+    assert "Did calibration help?" in said
+    names = {file.name for file in out.iterdir()}
+    assert names == {f"calibrated{suffix}", "map.json", "assessment.json", "before.png", "after.png", "before-after.png"}
+    record = json.loads((out / "assessment.json").read_text())
+    assert record["verified_on_unseen_rows"]
+    assert record["after"]["error"] < record["before"]["error"]
+
+    read = csv.read_csv if suffix == ".csv" else parquet.read_table
+    calibrated = read(out / f"calibrated{suffix}")
+    assert calibrated.column_names == [*table.column_names, "tau_calibrated"]
+    by_map = load(out / "map.json").predict(table["tau"].to_numpy())
+    np.testing.assert_allclose(calibrated["tau_calibrated"].to_numpy(), by_map)
+
+    target = tmp_path / f"applied{suffix}"
+    assert run("apply", out / "map.json", data, "--prediction", "tau", "--out", target) == 0
+    np.testing.assert_allclose(read(target)["tau_calibrated"].to_numpy(), by_map)
+
+
+def test_without_holdout_the_verdict_says_that_nothing_was_verified(data_csv, tmp_path, capsys):
+    arguments = ["calibrate", data_csv, *COMMON, "--prediction", "tau", "--propensity", "0.5", "--holdout", "0"]
+    assert run(*arguments, "--out", tmp_path / "out") == 0
+    assert "not verified on unseen rows" in capsys.readouterr().out
+    record = json.loads((tmp_path / "out" / "assessment.json").read_text())
+    assert record["after"] is None
+    assert not (tmp_path / "out" / "after.png").exists()
+
+
+def test_assess_judges_several_columns(data_csv, tmp_path, capsys):
+    arguments = ["assess", data_csv, *COMMON, "--prediction", "tau", "--prediction", "other"]
+    assert run(*arguments, "--out", tmp_path / "out") == 0
+    said = capsys.readouterr().out
+    assert "tau\nThe predictions are miscalibrated" in said
+    record = json.loads((tmp_path / "out" / "assessment.json").read_text())
+    assert set(record) == {"tau", "other"}
+    assert (tmp_path / "out" / "reliability-tau.png").stat().st_size > 10_000
+
+
+def test_weights_groups_arms_and_a_propensity_column(table, tmp_path):
+    n = table.num_rows
+    names = pa.array(np.where(table["a"].to_numpy() == 1, "drug", "placebo").tolist())
+    more = table.append_column("w", pa.array(np.arange(n) % 3 + 1.0)).append_column("g", pa.array(np.arange(n) // 3))
+    more = more.append_column("p", pa.array(np.full(n, 0.5))).append_column("arm", names)
+    parquet.write_table(more, tmp_path / "data.parquet")
+    arguments = ["assess", tmp_path / "data.parquet", "--outcome", "y", "--treatment", "arm", "--prediction", "tau"]
+    arguments += ["--weight", "w", "--groups", "g", "--propensity", "p", "--arm", "drug", "--control", "placebo"]
+    assert run(*arguments, "--covariates", "x0,x1", "--jobs", "1", "--out", tmp_path / "out") == 0
+
+
+def test_demo_runs_from_nothing_to_a_verdict(tmp_path, capsys):
+    assert run("demo", "--out", tmp_path / "demo", "--jobs", "1") == 0
+    said = capsys.readouterr().out
+    assert "9,275 households" in said
+    assert "The predictions are miscalibrated" in said
+    assert (tmp_path / "demo" / "before-after.png").stat().st_size > 10_000
+
+
+def test_version_and_help(capsys):
+    assert run("--version") == 0
+    assert capsys.readouterr().out.strip() == "0.1.0"
+    assert run("calibrate", "--help") == 0
+    assert "Example:" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["--prediction", "tua"], "The prediction column must be in the data; 'tua' is not. Did you mean 'tau'?"),
+        (["--prediction", "zzzzzz"], "'zzzzzz' is not. There are x0, x1"),
+        (["--prediction", "tau", "--covariates", "x0,x9"], "The covariate column must be in the data; 'x9' is not"),
+        (["--prediction", "tau", "--propensity", "pp"], "The propensity column must be in the data"),
+        (["--prediction", "tau", "--propensity", "1.0"], "strictly inside (0, 1)"),
+        (["--prediction", "tau", "--effect", "lates"], "`effect` must be one of"),
+        (["--prediction", "tau", "--method", "splines"], "`method` must be one of"),
+        (["--prediction", "tau", "--arm", "7"], "`arm`=7 must occur in the treatment column"),
+        (["--prediction", "tau", "--holdout", "1.5"], "`holdout` must lie in [0, 1)"),
+        (["--prediction", "tau", "--holdout", "0.999"], "leaves too few of the 600 rows"),
+        (["--prediction", "tau", "--folds", "1"], "`folds` must be at least 2"),
+    ],
+)
+def test_bad_input_exits_2_with_one_line_and_leaves_nothing(data_csv, tmp_path, capsys, arguments, message):
+    assert run("calibrate", data_csv, *COMMON, *arguments, "--out", tmp_path / "out") == 2
+    said = capsys.readouterr().err
+    assert message in said
+    assert said.strip().count("\n") == 0
+    assert sorted(file.name for file in tmp_path.iterdir()) == ["data.csv"]
+
+
+def test_bad_files_exit_2(tmp_path, data_csv, capsys):
+    common = [*COMMON, "--prediction", "tau", "--out", tmp_path / "out"]
+    (tmp_path / "empty.csv").write_text("y,a,tau\n")
+    (tmp_path / "broken.parquet").write_text("not a parquet file")
+    (tmp_path / "data.xlsx").write_text("")
+    (tmp_path / "file").write_text("")
+    for name, message in [
+        ("none.csv", "must exist"),
+        ("empty.csv", "must have rows"),
+        ("broken.parquet", "cannot be read"),
+        ("data.xlsx", "must end in .csv or .parquet"),
+    ]:
+        assert run("calibrate", tmp_path / name, *common) == 2
+        assert message in capsys.readouterr().err
+    assert run("calibrate", data_csv, *common[:-1], tmp_path / "file") == 2
+    assert "must name a folder" in capsys.readouterr().err
+    assert run("apply", tmp_path / "no.json", data_csv, "--prediction", "tau", "--out", tmp_path / "x.csv") == 2
+    assert not (tmp_path / "out").exists()
+
+
+def test_an_interrupted_run_leaves_nothing_half_written(data_csv, tmp_path, monkeypatch):
+    def interrupted(*_):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(cli, "_write_verdict", interrupted)
+    arguments = ["calibrate", data_csv, *COMMON, "--prediction", "tau", "--propensity", "0.5"]
+    assert run(*arguments, "--out", tmp_path / "out") != 0
+    assert sorted(file.name for file in tmp_path.iterdir()) == ["data.csv"]
+
+
+def test_warnings_are_one_line(capsys):
+    cli._show_warning(UserWarning("overlap is poor"), UserWarning, "file.py", 1)
+    assert capsys.readouterr().err == "Warning: overlap is poor\n"
+
+
+def test_levels_are_read_as_a_csv_reader_would():
+    assert [cli._level(text) for text in ("1", "0.5", "true", "drug")] == [1, 0.5, True, "drug"]
