@@ -12,13 +12,13 @@ import numpy as np
 from scipy.optimize import isotonic_regression
 from sklearn.base import clone
 from threadpoolctl import threadpool_limits
-from timing import interleaved
 
 from orthocal import CATE, Isotonic, QuadraticLoss, assess, orthogonal_loss
 from orthocal.datasets import simulate_cate
 from orthocal.folds import assign_folds
 from orthocal.nuisances import default_learner
 from orthocal.observations import observe
+from timing import interleaved
 
 MILLION = 10**6
 

@@ -42,7 +42,14 @@ def test_calibrate_writes_everything_and_apply_repeats_it(table, tmp_path, capsy
     assert "which the map never saw" in said
     assert "Did calibration help?" in said
     names = {file.name for file in out.iterdir()}
-    assert names == {f"calibrated{suffix}", "map.json", "assessment.json", "before.png", "after.png", "before-after.png"}
+    assert names == {
+        f"calibrated{suffix}",
+        "map.json",
+        "assessment.json",
+        "before.png",
+        "after.png",
+        "before-after.png",
+    }
     record = json.loads((out / "assessment.json").read_text())
     assert record["verified_on_unseen_rows"]
     assert record["after"]["error"] < record["before"]["error"]

@@ -48,7 +48,9 @@ def imports():
 
 
 def test_every_module_has_a_layer():
-    assert {file.relative_to(SOURCE).with_suffix("").parts[0] for file in SOURCE.rglob("*.py")} - {"__init__"} == set(LAYERS)
+    assert {file.relative_to(SOURCE).with_suffix("").parts[0] for file in SOURCE.rglob("*.py")} - {"__init__"} == set(
+        LAYERS
+    )
 
 
 @pytest.mark.parametrize(("module", "imported", "local"), sorted(set(imports())))

@@ -58,7 +58,8 @@ def test_known_nuisances_as_number_array_and_function_agree(simulated):
         {**truth, "propensity": lambda X: np.full(len(X), 0.5)},
     ]
     losses = [
-        orthogonal_loss("cate", simulated.X, simulated.y, treatment=simulated.treatment, nuisances=known) for known in given
+        orthogonal_loss("cate", simulated.X, simulated.y, treatment=simulated.treatment, nuisances=known)
+        for known in given
     ]
     for loss in losses[1:]:
         np.testing.assert_array_equal(loss.numerator, losses[0].numerator)
@@ -150,7 +151,12 @@ def test_clusters_are_kept_and_folds_respect_them(simulated):
 def test_data_sorted_by_treatment_is_fine(simulated):
     order = np.argsort(simulated.treatment, kind="stable")
     loss = orthogonal_loss(
-        "cate", simulated.X[order], simulated.y[order], treatment=simulated.treatment[order], learners=FAST, random_state=0
+        "cate",
+        simulated.X[order],
+        simulated.y[order],
+        treatment=simulated.treatment[order],
+        learners=FAST,
+        random_state=0,
     )
     assert abs(loss.target.mean()) < 0.3
 
@@ -167,7 +173,9 @@ def test_missing_covariates_are_left_to_the_learner(simulated):
     X[::7, 2] = np.nan
     args = {"treatment": simulated.treatment, "random_state": 0}
     assert np.isfinite(orthogonal_loss("cate", X, simulated.y, **args).numerator).all()
-    with pytest.raises(OrthocalError, match="learner LogisticRegression of nuisance `propensity` failed: Input X contains NaN"):
+    with pytest.raises(
+        OrthocalError, match="learner LogisticRegression of nuisance `propensity` failed: Input X contains NaN"
+    ):
         orthogonal_loss("cate", X, simulated.y, learners=FAST, **args)
 
 

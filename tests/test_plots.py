@@ -15,7 +15,7 @@ def verdict():
 def test_reliability_draws_each_bin_on_the_axes_given(verdict):
     ax = plt.subplots()[1]
     assert verdict.plot(ax) is ax
-    drawn = [line for line in ax.get_lines() if line.get_marker() == "o"][0]
+    drawn = next(line for line in ax.get_lines() if line.get_marker() == "o")
     np.testing.assert_allclose(drawn.get_xdata(), verdict.bins["prediction"])
     np.testing.assert_allclose(drawn.get_ydata(), verdict.bins["target"])
     assert ax.get_xlabel() == "predicted effect"
