@@ -15,19 +15,22 @@ def verdict(numbers: Mapping[str, Any]) -> str:
 
     Two looks are taken, at the interval of the error and at the linear test, so each is given half of the level.
     """
-    alpha = 1 - numbers["level"]
     p_value = numbers["tests"]["linear"].p_value
-    wrong = numbers["interval"][0] > 0 or (p_value is not None and p_value < alpha / 2)
     low, high = (_number(end) for end in numbers["interval"])
-    if not wrong:
+    error, interval = _number(numbers["error"]), f"{_percent(numbers)} interval {low} to {high}"
+    if numbers["interval"][0] > 0:
         return (
-            f"No miscalibration was detected: an error of {_number(numbers['minimum_detectable_error'])} or more in every bin "
-            f"would have been seen with probability 0.8 (error {_number(numbers['error'])}, {_percent(numbers)} interval "
-            f"{low} to {high})."
+            f"The predictions are miscalibrated: they miss the average effect of people with like predictions by {error} "
+            f"({interval}). {_in_the_large(numbers)}"
+        )
+    if p_value is not None and p_value < (1 - numbers["level"]) / 2:
+        return (
+            f"There is evidence of miscalibration (linear test, p = {p_value:.2g}), though the error may be small: {error} "
+            f"({interval}). {_in_the_large(numbers)}"
         )
     return (
-        f"The predictions are miscalibrated: they miss the average effect of people with like predictions by "
-        f"{_number(numbers['error'])} ({_percent(numbers)} interval {low} to {high}). {_in_the_large(numbers)}"
+        f"No miscalibration was detected: an error of {_number(numbers['minimum_detectable_error'])} or more in every bin "
+        f"would have been seen with probability 0.8 (error {error}, {interval})."
     )
 
 
