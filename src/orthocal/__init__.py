@@ -8,10 +8,21 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from orthocal.assessment import Assessment, Comparison, assess, compare
     from orthocal.calibration import CausalCalibrator
-    from orthocal.calibrators import Histogram, Identity, Isotonic, Linear, Platt
-    from orthocal.effects import CATE
+    from orthocal.calibrators import Auto, Histogram, Identity, Isotonic, Linear, Platt, Spline
+    from orthocal.effects import (
+        CATE,
+        CATT,
+        LATE,
+        CausalDerivative,
+        CVaRUnderTreatment,
+        ExpectileUnderTreatment,
+        OverlapCATE,
+        PseudoOutcome,
+        QuantileUnderTreatment,
+        RelativeEffect,
+    )
     from orthocal.errors import HonestyWarning, OrthocalError, OverlapWarning
-    from orthocal.losses import Loss, QuadraticLoss
+    from orthocal.losses import ExpectileLoss, HingeLoss, Loss, QuadraticLoss
     from orthocal.mapfile import load, save
     from orthocal.orthogonal import orthogonal_loss
 
@@ -19,46 +30,44 @@ __version__ = "0.1.0"
 
 _HOMES = {
     "Assessment": "assessment",
+    "Auto": "calibrators",
     "CATE": "effects",
+    "CATT": "effects",
+    "CVaRUnderTreatment": "effects",
     "CausalCalibrator": "calibration",
+    "CausalDerivative": "effects",
     "Comparison": "assessment",
+    "CrossCalibratedModel": "cross_model",
+    "ExpectileLoss": "losses",
+    "ExpectileUnderTreatment": "effects",
+    "HingeLoss": "losses",
     "Histogram": "calibrators",
     "HonestyWarning": "errors",
     "Identity": "calibrators",
     "Isotonic": "calibrators",
+    "LATE": "effects",
     "Linear": "calibrators",
     "Loss": "losses",
     "OrthocalError": "errors",
+    "OverlapCATE": "effects",
     "OverlapWarning": "errors",
     "Platt": "calibrators",
+    "Population": "orthogonality",
+    "PseudoOutcome": "effects",
     "QuadraticLoss": "losses",
+    "QuantileUnderTreatment": "effects",
+    "RelativeEffect": "effects",
+    "Spline": "calibrators",
     "assess": "assessment",
+    "check_orthogonality": "orthogonality",
     "compare": "assessment",
     "load": "mapfile",
     "orthogonal_loss": "orthogonal",
     "save": "mapfile",
 }
 
-__all__ = [
-    "CATE",
-    "Assessment",
-    "CausalCalibrator",
-    "Comparison",
-    "Histogram",
-    "HonestyWarning",
-    "Identity",
-    "Isotonic",
-    "Linear",
-    "Loss",
-    "OrthocalError",
-    "OverlapWarning",
-    "Platt",
-    "QuadraticLoss",
-    "assess",
-    "compare",
-    "load",
-    "orthogonal_loss",
-    "save",
+__all__ = [  # noqa: PLE0604
+    *_HOMES,
 ]
 
 

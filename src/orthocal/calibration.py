@@ -1,19 +1,20 @@
-"""CausalCalibrator: observations and predictions in, a calibrated prediction out (Algorithms 1 and 2)."""
+"""CausalCalibrator: observations and predictions in, a calibrated prediction out (Algorithms 1-4 and 6)."""
 
 from __future__ import annotations
 
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Any, Self, cast
 
 import numpy as np
 from sklearn.base import BaseEstimator
 
-from orthocal.calibrators import new_calibrator
 from orthocal.effects import new_effect
 from orthocal.errors import OrthocalError, require_one_of
 from orthocal.models import prediction_of, warn_if_trained_on
 from orthocal.observations import as_numbers, column_names, observe
 from orthocal.orthogonal import Orthogonal, Recipe, learn_cross, learn_split, orthogonal_loss
+from orthocal.refinement import fit_calibrator
+from orthocal.three_way import Guarantee, guarantee_of, learn_three_way
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -22,14 +23,8 @@ if TYPE_CHECKING:
     from orthocal.calibrators import Calibrator
     from orthocal.effects import Effect
     from orthocal.losses import Loss, Overlap
-    from orthocal.maps import Map
-
-SCHEMES = {
-    "cross": lambda effect, rows, X, given, self, recipe: learn_cross(effect, rows, X, given, self.folds, recipe),
-    "split": lambda effect, rows, X, given, self, recipe: learn_split(effect, rows, X, given, self.split, recipe),
-}
-"""How nuisances are kept apart from the rows they are used on."""
-
+    from orthocal.maps import Map, StepMap
+    from orthocal.observations import Observations
 
 class CausalCalibrator(BaseEstimator):  # type: ignore[misc]
     r"""Calibrate a model of causal effects: among people predicted :math:`v`, make the average effect :math:`v`.
@@ -41,17 +36,19 @@ class CausalCalibrator(BaseEstimator):  # type: ignore[misc]
     Parameters
     ----------
     effect : str or Effect, default "cate"
-    method : str or calibrator, default "isotonic"
-        ``"identity" "linear" "isotonic" "histogram" "platt"``, or an instance such as ``Histogram(bins=10)``.
+    method : str or calibrator, default "auto"
+        ``"identity" "linear" "isotonic" "histogram" "spline" "platt" "auto"``, or an instance such as ``Histogram(bins=10)``.
     estimator : object, optional
         A fitted effect model with ``.effect(X)`` or ``.predict(X)``, or a callable; then `prediction` need not be passed.
-    scheme : {"cross", "split"}, default "cross"
-        ``"cross"``: nuisances cross-fitted, one map on all rows (Algorithm 2). ``"split"``: nuisances from a share `split` of the
-        rows, map on the rest (Algorithm 1).
+    scheme : {"cross", "split", "three-way"}, default "cross"
+        ``"cross"``: nuisances cross-fitted, one map on all rows (Algorithms 2 and 4). ``"split"``: nuisances from a share
+        `split` of the rows, map on the rest (Algorithms 1 and 3). ``"three-way"``: bins, nuisances and values from a third of
+        the rows each (Algorithm 6); histogram only, with a `guarantee`.
     folds : int or array, default 5
     split : float, default 0.5
     refinements : int, default 2
-        Rounds of re-estimation for effects whose nuisances depend on the level; without meaning for the CATE.
+        Rounds of re-estimation for effects whose nuisances depend on the level (quantile, expectile); 0 is Algorithm 4 as
+        printed. Without meaning for the others.
     learners, clip, random_state, n_jobs
         As in `orthogonal_loss`.
 
@@ -59,6 +56,10 @@ class CausalCalibrator(BaseEstimator):  # type: ignore[misc]
     ----------
     map_ : Map
         The calibration map; ``orthocal.save(map_, path)`` keeps it.
+    calibrator_ : calibrator
+        The fitted calibrator; of ``"auto"``, its ``choice_``, ``reason_`` and ``trials_``.
+    boxed_ : float
+        Share of the fitted rows whose calibrated prediction sits on a bound of the loss (quantiles and expectiles).
     loss_ : Loss
         The orthogonal loss of the rows in `rows_`.
     nuisances_ : dict of str to array
@@ -85,7 +86,7 @@ class CausalCalibrator(BaseEstimator):  # type: ignore[misc]
     def __init__(
         self,
         effect: str | Effect = "cate",
-        method: str | Calibrator = "isotonic",
+        method: str | Calibrator = "auto",
         *,
         estimator: Any = None,
         scheme: str = "cross",
@@ -130,7 +131,8 @@ class CausalCalibrator(BaseEstimator):  # type: ignore[misc]
         prediction : array of shape (rows,), optional
             The effect model's predictions, made without these rows; asked of `estimator` when left out.
         """
-        require_one_of(self.scheme, SCHEMES, "scheme")
+        schemes = {"cross": self._cross, "split": self._split, "three-way": self._three_way}
+        require_one_of(self.scheme, schemes, "scheme")
         observations = observe(
             X,
             y,
@@ -142,9 +144,9 @@ class CausalCalibrator(BaseEstimator):  # type: ignore[misc]
         )
         recipe = Recipe(self.learners, self.clip, self.random_state, self.n_jobs)
         self.__dict__.pop("honest_prediction_", None)
-        effect = new_effect(self._effect)
-        self.learnt_: Orthogonal = SCHEMES[self.scheme](effect, observations, X, nuisances, self, recipe)
-        self.map_: Map = fit_map(self.method, self._fitted_prediction, self.loss_, self.refinements)
+        learn = schemes[self.scheme]
+        self.learnt_, self.calibrator_ = learn(new_effect(self._effect), observations, X, nuisances, recipe)
+        self.map_: Map = self.calibrator_.map_
         self.n_features_in_ = np.shape(X)[1]
         self.columns_ = column_names(X)
         return self
@@ -244,16 +246,47 @@ class CausalCalibrator(BaseEstimator):  # type: ignore[misc]
         honest = np.empty(len(prediction))
         for k in np.unique(fold):
             others = np.flatnonzero(fold != k)
-            own = fit_map(self.method, prediction[others], self.loss_[others], self.refinements)
+            own = fit_calibrator(
+                self.method, prediction[others], self.loss_[others], self.refinements, fold[others]
+            )
             honest[fold == k] = own.predict(prediction[fold == k])
         return honest
 
     @property
+    def boxed_(self) -> float:
+        """Share of the fitted rows whose calibrated prediction sits on a bound of the loss."""
+        low, high = self.loss_.bounds
+        calibrated = self.map_.predict(self._fitted_prediction)
+        return float(np.mean((calibrated <= low) | (calibrated >= high)))
+
+    def guarantee(self, delta: float = 0.05) -> Guarantee:
+        """Return a bound on the calibration error that holds with probability 1 - `delta` (scheme "three-way" only)."""
+        if self.scheme != "three-way":
+            raise OrthocalError(f"`guarantee` must have scheme='three-way'; it is {self.scheme!r}.")
+        return guarantee_of(self.loss_, cast("StepMap", self.map_), self._fitted_prediction, delta)
+
+    def _cross(
+        self, effect: Effect, rows: Observations, X: Any, given: Mapping[str, Any] | None, recipe: Recipe
+    ) -> tuple[Orthogonal, Calibrator]:
+        return self._with_calibrator(learn_cross(effect, rows, X, given, self.folds, recipe))
+
+    def _split(
+        self, effect: Effect, rows: Observations, X: Any, given: Mapping[str, Any] | None, recipe: Recipe
+    ) -> tuple[Orthogonal, Calibrator]:
+        return self._with_calibrator(learn_split(effect, rows, X, given, self.split, recipe))
+
+    def _three_way(
+        self, effect: Effect, rows: Observations, X: Any, given: Mapping[str, Any] | None, recipe: Recipe
+    ) -> tuple[Orthogonal, Calibrator]:
+        return learn_three_way(effect, rows, X, given, self.method, recipe, self.refinements)
+
+    def _with_calibrator(self, learnt: Orthogonal) -> tuple[Orthogonal, Calibrator]:
+        assert learnt.prediction is not None  # noqa: S101: fit asked for it
+        return learnt, fit_calibrator(self.method, learnt.prediction, learnt.loss, self.refinements, learnt.fold)
+
+    @property
     def _fitted_prediction(self) -> Floats:
-        prediction = self.learnt_.prediction
-        if prediction is None:  # `_prediction` raised before this could happen
-            raise OrthocalError("`prediction` must be given.")
-        return prediction
+        return cast("Floats", self.learnt_.prediction)
 
     def _prediction(self, X: Any, prediction: Any) -> Floats:
         if prediction is not None:
@@ -280,17 +313,3 @@ class CausalCalibrator(BaseEstimator):  # type: ignore[misc]
             raise OrthocalError(
                 f"`X` must have the columns it had in fit, {seen}; it has {now}. Select and order them alike."
             )
-
-
-def fit_map(method: str | Calibrator, prediction: Floats, loss: Loss, refinements: int = 2) -> Map:
-    """Return the map fitted at the level it predicts: fit, rebuild the loss at the calibrated prediction, fit again.
-
-    A universally orthogonal loss is its own rebuild, so its first fit is final.
-    """
-    fitted = new_calibrator(method).fit(prediction, loss).map_
-    for _ in range(refinements):
-        rebuilt = loss.at(fitted.predict(prediction))
-        if rebuilt is loss:
-            break
-        fitted = new_calibrator(method).fit(prediction, rebuilt).map_
-    return fitted

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
+from scipy.interpolate import BSpline
 from scipy.special import expit
 
 from orthocal.errors import OrthocalError
@@ -58,8 +59,8 @@ class StepMap:
     values : array of shape (blocks,)
     """
 
-    edges: Floats = field()
-    values: Floats = field()
+    edges: Floats
+    values: Floats
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "edges", np.asarray(self.edges, dtype=np.float64))
@@ -99,6 +100,39 @@ class SigmoidMap:
         return self.lower + (self.upper - self.lower) * np.asarray(expit(score))
 
 
+@dataclass(frozen=True, eq=False)
+class SplineMap:
+    """A cubic spline, constant outside its knots.
+
+    Parameters
+    ----------
+    knots : array
+        Nondecreasing, the end knots four times.
+    coefficients : array of shape (knots - 4,)
+    """
+
+    knots: Floats
+    coefficients: Floats
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "knots", np.asarray(self.knots, dtype=np.float64))
+        object.__setattr__(self, "coefficients", np.asarray(self.coefficients, dtype=np.float64))
+        if len(self.knots) != len(self.coefficients) + 4 or len(self.coefficients) < 4:
+            raise OrthocalError(
+                f"A spline map needs four knots more than coefficients, and four of those; it has {len(self.knots)} and "
+                f"{len(self.coefficients)}."
+            )
+        if not (np.isfinite(self.knots).all() and np.isfinite(self.coefficients).all()):
+            raise OrthocalError("The knots and coefficients of a spline map must be finite; at least one is not.")
+        if not (np.diff(self.knots) >= 0).all() or self.knots[0] == self.knots[-1]:
+            raise OrthocalError("The knots of a spline map must not decrease; they do.")
+
+    def predict(self, prediction: Any) -> Floats:
+        """Calibrated prediction for each prediction."""
+        inside = np.clip(as_numbers(prediction, "prediction"), self.knots[0], self.knots[-1])
+        return np.asarray(BSpline(self.knots, self.coefficients, 3)(inside))
+
+
 def _require_finite_numbers(record: object, *names: str) -> None:
     for name in names:
         value = getattr(record, name)
@@ -111,5 +145,6 @@ MAPS: dict[str, type[Any]] = {
     "affine": AffineMap,
     "step": StepMap,
     "sigmoid": SigmoidMap,
+    "spline": SplineMap,
 }
 """Every shape a map can have, by the name it has in a file."""

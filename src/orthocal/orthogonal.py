@@ -38,7 +38,7 @@ class Orthogonal:
     """
 
     loss: Loss
-    nuisances: dict[str, Floats]
+    nuisances: dict[str, Any]
     prediction: Floats | None
     fold: Integers
     rows: Integers
@@ -161,23 +161,36 @@ def learn_split(
     split: float,
     recipe: Recipe,
 ) -> Orthogonal:
-    """Nuisances from a `split` of the rows, loss on the rest (Algorithm 1, steps 1-2)."""
+    """Nuisances from a `split` of the rows, loss on the rest (Algorithms 1 and 3, steps 1-2)."""
     require_inside(split, 0, 1, "split")
-    wanted = effect.nuisances(observations)
     rng = generator(recipe.random_state)
     part = split_rows(split, effect.strata(observations), observations.groups, rng)
-    known = check_given(wanted, given, X, len(observations))
-    fitted = _fit(effect, observations, known, part, recipe, rng, [1])
-    rows = np.flatnonzero(part == 1)
-    kept = Fitted({name: value[rows] for name, value in fitted.values.items()}, fitted.clip, fitted.clipped)
+    recipe = Recipe(recipe.learners, recipe.clip, rng, recipe.n_jobs)
+    return learn_given_split(effect, observations, X, given, np.arange(len(observations)), part, recipe)
+
+
+def learn_given_split(
+    effect: Effect,
+    observations: Observations,
+    X: Any,
+    given: Mapping[str, Any] | None,
+    used: Integers,
+    part: Integers,
+    recipe: Recipe,
+) -> Orthogonal:
+    """Among the `used` rows: nuisances from those whose `part` is 0, loss on those where it is 1."""
+    known = check_given(effect.nuisances(observations), given, X, len(observations))
+    known = {name: value[used] for name, value in known.items()}
+    fitted = _fit(effect, observations[used], known, part, recipe, generator(recipe.random_state), [1])
+    rows = used[part == 1]
     rest = observations[rows]
-    return Orthogonal(effect.loss(rest, kept), kept.values, rest.prediction, part[rows], rows)
+    return Orthogonal(effect.loss(rest, fitted), fitted.values, rest.prediction, part[part == 1], rows)
 
 
 def _fit(
     effect: Effect,
     observations: Observations,
-    known: Mapping[str, Floats],
+    known: Mapping[str, Any],
     fold: Integers,
     recipe: Recipe,
     rng: np.random.Generator,

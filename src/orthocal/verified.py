@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from orthocal.assessment import Assessment, Comparison, assess, compare
-from orthocal.calibration import fit_map
 from orthocal.effects import Effect, new_effect
 from orthocal.errors import OrthocalError
 from orthocal.folds import generator, split_rows
 from orthocal.orthogonal import Recipe, learn_cross
+from orthocal.refinement import fit_calibrator
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -39,6 +39,8 @@ class Verified:
         The rows the verdict rests on.
     is_verified : bool
         Whether the map never saw those rows.
+    reason : str
+        Why the method was chosen, where it was chosen from the data.
     """
 
     map: Map
@@ -47,6 +49,7 @@ class Verified:
     comparison: Comparison
     judged: Integers
     is_verified: bool
+    reason: str = ""
 
 
 def calibrate_and_verify(
@@ -87,12 +90,12 @@ def calibrate_and_verify(
         fitted, judged = np.flatnonzero(part == 0), np.flatnonzero(part == 1)
     if len(judged) < 2 or len(fitted) < 2:
         raise OrthocalError(f"`holdout`={holdout} leaves too few of the {len(every)} rows on one side. Use more data.")
-    fitted_map = fit_map(method, prediction[fitted], learnt.loss[fitted], refinements)
-    return _verdict(fitted_map, prediction[judged], learnt.loss[judged], judged, holdout > 0, level, rng)
+    calibrator = fit_calibrator(method, prediction[fitted], learnt.loss[fitted], refinements, learnt.fold[fitted])
+    return _verdict(calibrator, prediction[judged], learnt.loss[judged], judged, holdout > 0, level, rng)
 
 
 def _verdict(
-    fitted: Map,
+    calibrator: Calibrator,
     prediction: Any,
     loss: Loss,
     judged: Integers,
@@ -100,13 +103,14 @@ def _verdict(
     level: float,
     rng: np.random.Generator,
 ) -> Verified:
-    calibrated = fitted.predict(prediction)
+    calibrated = calibrator.predict(prediction)
     seed = int(rng.integers(2**31))
     return Verified(
-        fitted,
+        calibrator.map_,
         assess(prediction, loss, level=level, random_state=seed),
         assess(calibrated, loss, level=level, random_state=seed),
         compare(prediction, calibrated, loss, level=level),
         judged,
         is_verified,
+        getattr(calibrator, "reason_", ""),
     )

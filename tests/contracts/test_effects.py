@@ -1,72 +1,181 @@
-"""Laws of every effect, checked exactly on a population whose cells are enumerated."""
+"""Laws of every effect, checked exactly; and the paper's printed errors, planted, are found."""
 
-import itertools
+from dataclasses import replace
 
 import numpy as np
 import pytest
 
+from orthocal import CATE, LATE, OrthocalError, Population, PseudoOutcome, check_orthogonality
 from orthocal.effects import EFFECTS
 from orthocal.nuisances import Fitted
-from orthocal.observations import Observations
+from orthocal.orthogonality import _mean_score
 from orthocal.solvers import constants
+from tests.contracts import populations
+from tests.contracts.populations import POPULATIONS
 
-X_LEVELS = np.array([0.0, 1.0, 2.0])
-X_SHARE = np.array([0.2, 0.5, 0.3])
-TRUTH = {
-    "propensity": np.array([0.3, 0.5, 0.8]),
-    "outcome_control": np.array([1.0, -1.0, 0.5]),
-    "outcome_treated": np.array([2.0, 0.0, 3.0]),
-}
-EFFECT = np.array([1.0, 1.0, 2.5])
-DIRECTION = {
-    "propensity": np.array([0.1, -0.2, 0.05]),
-    "outcome_control": np.array([0.5, 1.0, -0.7]),
-    "outcome_treated": np.array([-0.4, 0.8, 1.1]),
-}
+every_effect = pytest.mark.parametrize("name", EFFECTS)
 
 
-def cells():
-    """Rows (x, a, noise) with probability as weight; noise is -1 or 2 with mean 0."""
-    rows = list(itertools.product(range(3), (0, 1), ((-1.0, 2 / 3), (2.0, 1 / 3))))
-    x = np.array([row[0] for row in rows])
-    a = np.array([row[1] for row in rows])
-    noise, chance = np.array([row[2] for row in rows]).T
-    pi = TRUTH["propensity"][x]
-    weight = X_SHARE[x] * np.where(a == 1, pi, 1 - pi) * chance
-    y = np.where(a == 1, TRUTH["outcome_treated"][x], TRUTH["outcome_control"][x]) + noise
-    return x, Observations(X_LEVELS[x][:, None], y, a, weight)
+def test_every_registered_effect_has_a_population():
+    assert set(POPULATIONS) == set(EFFECTS)
 
 
-def answer(effect, size, names=tuple(DIRECTION)):
-    """The loss's minimiser given x when the named nuisances are off by `size` times their direction."""
-    x, observations = cells()
-    off = {name: TRUTH[name] + size * (DIRECTION[name] if name in names else 0) for name in TRUTH}
-    fitted = Fitted({name: value[x] for name, value in off.items()}, clip=0.01)
-    return constants(effect.loss(observations, fitted), x, 3)
+@every_effect
+def test_it_is_orthogonal(name):
+    effect, population = POPULATIONS[name]
+    report = check_orthogonality(effect, population())
+    assert report.passed, f"{name}\n{report}"
+    assert report.second_order > 1e-3  # the errors tried are not harmless ones
 
 
-@pytest.mark.parametrize("name", EFFECTS)
+@every_effect
 def test_true_nuisances_give_the_true_effect(name):
-    np.testing.assert_allclose(answer(EFFECTS[name](), 0.0), EFFECT, atol=1e-14)
+    effect, population = POPULATIONS[name][0], POPULATIONS[name][1]()
+    loss = effect.loss(population.observations(), Fitted(dict(population.nuisances), clip=0.0))
+    found = constants(loss, population.cell, len(population.effect))
+    np.testing.assert_allclose(found, population.effect, atol=1e-9)
 
 
-@pytest.mark.parametrize("name", EFFECTS)
-def test_halving_a_joint_nuisance_error_quarters_the_bias(name):
-    bias = {h: np.abs(answer(EFFECTS[name](), h) - EFFECT) for h in (0.02, 0.01)}
-    assert bias[0.02].min() > 1e-6
-    np.testing.assert_allclose(bias[0.02] / bias[0.01], 4, rtol=0.05)
+@every_effect
+def test_halving_a_joint_nuisance_error_quarters_the_score(name):
+    effect, population = POPULATIONS[name][0], POPULATIONS[name][1]()
+    jointly = {}
+    for errors in population.ways_to_be_wrong().values():
+        for nuisance, error in errors.items():
+            jointly[nuisance] = jointly.get(nuisance, 0) + error
+    sizes = [np.abs(_mean_score(effect, population, jointly, h)[0]) for h in (0.02, 0.01)]
+    moved = sizes[0] > 1e-7
+    assert moved.any()
+    np.testing.assert_allclose(sizes[0][moved] / sizes[1][moved], 4, rtol=0.15)
 
 
-@pytest.mark.parametrize("name", EFFECTS)
-@pytest.mark.parametrize("nuisance", DIRECTION)
-def test_the_bias_is_exactly_zero_along_one_nuisance(name, nuisance):
-    np.testing.assert_allclose(answer(EFFECTS[name](), 0.3, (nuisance,)), EFFECT, atol=1e-13)
+def test_compliers_are_orthogonal_and_recovered():
+    population = populations.late()
+    assert check_orthogonality(LATE(target="compliers"), population).passed
 
 
-def test_the_bias_is_the_product_the_formula_sheet_gives():
+@pytest.mark.parametrize("nuisance", ["propensity", "outcome_control", "outcome_treated"])
+def test_the_cate_has_no_bias_at_all_along_one_nuisance(nuisance):
+    population = populations.cate()
+    error = {nuisance: np.array([0.1, -0.2, 0.05])[population.cell]}
+    np.testing.assert_allclose(_mean_score(CATE(), population, error, 1.0)[0], 0, atol=1e-13)
+
+
+def test_the_bias_of_the_cate_is_the_product_the_formula_sheet_gives():
     # MATH 2: (pi - pi0) [dmu1 / pi + dmu0 / (1 - pi)]
-    h = 0.2
-    pi = TRUTH["propensity"] + h * DIRECTION["propensity"]
-    dmu1, dmu0 = h * DIRECTION["outcome_treated"], h * DIRECTION["outcome_control"]
-    expected = (pi - TRUTH["propensity"]) * (dmu1 / pi + dmu0 / (1 - pi))
-    np.testing.assert_allclose(answer(EFFECTS["cate"](), h) - EFFECT, expected, atol=1e-14)
+    population = populations.cate()
+    dpi, dmu0, dmu1 = np.array([0.1, -0.2, 0.05]), np.array([0.5, 1.0, -0.7]), np.array([-0.4, 0.8, 1.1])
+    errors = {"propensity": dpi, "outcome_control": dmu0, "outcome_treated": dmu1}
+    score = _mean_score(CATE(), population, {k: v[population.cell] for k, v in errors.items()}, 1.0)[0]
+    pi = populations.PI + dpi
+    np.testing.assert_allclose(-score, dpi * (dmu1 / pi + dmu0 / (1 - pi)), atol=1e-14)
+
+
+def planted(chi):
+    """An effect with a printed formula in place of ours; `chi(rows, g)`."""
+    return PseudoOutcome(nuisances=lambda rows: [], m=chi, correction=lambda rows, g: np.zeros(len(rows)))
+
+
+def test_erratum_1_the_sign_of_the_derivatives_correction():
+    wrong = planted(lambda rows, g: g["outcome_derivative"] - g["score_correction"] * (rows.outcome - g["outcome"]))
+    report = check_orthogonality(wrong, populations.derivative())
+    assert not report.passed
+    assert report.bias < 1e-10  # unbiasedness does not see it
+    assert report.first_order["outcome"] > 0.1
+
+
+def wald_population():
+    """The LATE's population in the paper's own nuisances: tau, q, pi and p = E[Y | z = 1] - E[Y | z = 0]."""
+    base = populations.late()
+    n = base.nuisances
+    p, q, pi = n["outcome_z1"] - n["outcome_z0"], n["treatment_z1"] - n["treatment_z0"], n["instrument_propensity"]
+    h = pi * n["outcome_z1"] + (1 - pi) * n["outcome_z0"]
+    e = pi * n["treatment_z1"] + (1 - pi) * n["treatment_z0"]
+    return replace(base, nuisances={"p": p, "q": q, "pi": pi, "h": h, "e": e})
+
+
+def right(rows, g):
+    """MATH 4 (i), the centred form."""
+    tau, beta = g["p"] / g["q"], g["pi"] * (1 - g["pi"]) * g["q"]
+    return tau + ((rows.outcome - g["h"]) - tau * (rows.treatment - g["e"])) * (rows.instrument - g["pi"]) / beta
+
+
+def wrong_sign(rows, g):
+    """Erratum 4, first slip."""
+    tau = g["p"] / g["q"]
+    return 2 * tau - right(rows, g)
+
+
+def wrong_denominator(rows, g):
+    """Erratum 4, second slip: the Wald denominator in place of the covariance."""
+    tau = g["p"] / g["q"]
+    return tau + (right(rows, g) - tau) * g["pi"] * (1 - g["pi"])
+
+
+def wrong_experiment(rows, g):
+    """Erratum 5: the instrument's propensity as denominator."""
+    tau = g["p"] / g["q"]
+    return tau + (right(rows, g) - tau) * g["q"] * (1 - g["pi"])
+
+
+def test_the_centred_form_of_the_late_is_orthogonal_in_its_own_nuisances():
+    assert check_orthogonality(planted(right), wald_population()).passed
+
+
+@pytest.mark.parametrize("chi", [wrong_sign, wrong_denominator, wrong_experiment])
+def test_errata_4_and_5_are_found(chi):
+    report = check_orthogonality(planted(chi), wald_population())
+    assert not report.passed
+    assert max(report.first_order.values()) > 0.01
+    assert "FAILED" in str(report)
+
+
+def test_both_forms_of_the_late_agree_at_compatible_nuisances_even_wrong_ones():
+    base, rng = populations.late(), np.random.default_rng(0)
+    off = {name: value + rng.uniform(-0.05, 0.05, 3)[base.cell] for name, value in base.nuisances.items()}
+    rows = base.observations()
+    ours = LATE(min_first_stage=1e-6).loss(rows, Fitted(off, clip=0.0))
+    pi, q = off["instrument_propensity"], off["treatment_z1"] - off["treatment_z0"]
+    g = {
+        "p": off["outcome_z1"] - off["outcome_z0"],
+        "q": q,
+        "pi": pi,
+        "h": pi * off["outcome_z1"] + (1 - pi) * off["outcome_z0"],
+        "e": pi * off["treatment_z1"] + (1 - pi) * off["treatment_z0"],
+    }
+    np.testing.assert_allclose(ours.target, right(rows, g), atol=1e-10)
+
+
+def test_population_and_complier_targets_differ_and_each_is_recovered():
+    # Two groups: effect 0 with 0.8 compliers, effect 1 with 0.2; predictions alike. 0.5 for people, 0.2 for compliers.
+    cells = [(x, z, k) for x in (0, 1) for z in (0, 1) for k in ("complier", "never")]
+    x, z = (np.array(column) for column in list(zip(*cells, strict=True))[:2])
+    complier = np.array([kind == "complier" for *_, kind in cells])
+    q, tau = np.array([0.8, 0.2]), np.array([0.0, 1.0])
+    a = (complier & (z == 1)).astype(int)
+    probability = 0.5 * 0.5 * np.where(complier, q[x], 1 - q[x])
+    nuisances = {
+        "instrument_propensity": np.full(8, 0.5),
+        "outcome_z0": np.zeros(8),
+        "outcome_z1": (q * tau)[x],
+        "treatment_z0": np.zeros(8),
+        "treatment_z1": q[x],
+    }
+    population = Population(x, probability, a * tau[x], a, nuisances, tau, instrument=z)
+    together = np.zeros(8, dtype=int)
+    for target, wanted in (("population", 0.5), ("compliers", 0.2)):
+        loss = LATE(target=target).loss(population.observations(), Fitted(nuisances, clip=0.0))
+        np.testing.assert_allclose(constants(loss, together, 1), wanted)
+
+
+def test_a_population_must_be_one():
+    with pytest.raises(OrthocalError, match="must add to 1; they add to 0.5"):
+        Population(np.array([0]), np.array([0.5]), np.ones(1), np.ones(1), {}, np.ones(1))
+    with pytest.raises(OrthocalError, match="`outcome` must have one value per row"):
+        Population(np.array([0]), np.array([1.0]), np.ones(2), np.ones(1), {}, np.ones(1))
+
+
+def test_an_own_effect_of_the_wrong_shape_is_told_so():
+    short = PseudoOutcome(lambda rows: [], m=lambda rows, g: 1.0, correction=lambda rows, g: np.zeros(len(rows)))
+    with pytest.raises(OrthocalError, match=r"`m` of a PseudoOutcome must return one number per row, shape \(12,\)"):
+        check_orthogonality(short, populations.cate())

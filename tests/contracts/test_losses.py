@@ -3,13 +3,21 @@
 import numpy as np
 import pytest
 
-from orthocal import QuadraticLoss
+from orthocal import ExpectileLoss, HingeLoss, QuadraticLoss
+from orthocal.laws import TableLaw
 from orthocal.losses import Loss, Overlap
 
 rng = np.random.default_rng(0)
+LAW = TableLaw(np.array([-2.0, -1.0, 0.0, 1.0, 2.0]), np.sort(rng.random((40, 5)), axis=1))
+TILTED = {"outcome": rng.standard_normal(40), "slope": rng.uniform(0, 3, 40) * (rng.random(40) < 0.5)}
+TILTED |= {"tilt": rng.uniform(0, 1, 40), "weight": rng.uniform(0.5, 2, 40)}
+UNIVERSAL = ("quadratic", "ratio", "fixed hinge")
 LOSSES = {
     "quadratic": QuadraticLoss(rng.standard_normal(40), rng.uniform(0.5, 2, 40), groups=np.arange(40) // 4),
     "ratio": QuadraticLoss(rng.standard_normal(40), rng.uniform(-0.5, 2, 40)),
+    "hinge": HingeLoss(**TILTED, law=LAW, groups=np.arange(40) // 4),
+    "fixed hinge": HingeLoss(**TILTED),
+    "expectile": ExpectileLoss(**TILTED, law=LAW, expectile=0.3),
 }
 
 
@@ -37,9 +45,50 @@ def test_rows_keep_their_own_values(name, rows):
     assert part.bounds == loss.bounds
 
 
-@pytest.mark.parametrize("name", LOSSES)
+@pytest.mark.parametrize("name", UNIVERSAL)
 def test_a_universally_orthogonal_loss_is_its_own_rebuild(name):
     assert LOSSES[name].at(np.zeros(40)) is LOSSES[name]
+
+
+@pytest.mark.parametrize("name", sorted(set(LOSSES) - set(UNIVERSAL)))
+def test_a_rebuilt_loss_depends_on_the_level_only(name):
+    loss, v = LOSSES[name], rng.standard_normal(40)
+    once, twice = loss.at(v), loss.at(np.zeros(40)).at(v)
+    np.testing.assert_allclose(once.value(v), twice.value(v))
+    np.testing.assert_allclose(once.derivative(v), twice.derivative(v))
+    part = loss[:10].at(v[:10])
+    np.testing.assert_allclose(part.value(v[:10]), once.value(v)[:10])
+
+
+@pytest.mark.parametrize("name", sorted(set(LOSSES) - set(UNIVERSAL)))
+def test_the_value_at_its_own_level_is_the_doubly_robust_risk(name):
+    """MATH 7.4: w L(y, v) + (1 - w) E[L(Y, v) | x], up to a constant in v; the mean of L by numerical integration."""
+    loss, base = LOSSES[name], np.zeros(40)
+    for shift in (0.3, -0.8):
+        v = np.full(40, shift)
+        ours = loss.at(v).value(v) - loss.at(base).value(base)
+        plain, plain_base = (_loss(loss, loss.outcome, u) for u in (v, base))
+        mean, mean_base = (_mean_loss(loss, u) for u in (v, base))
+        wanted = loss.slope * (plain - plain_base) + (loss.weight - loss.slope) * (mean - mean_base)
+        np.testing.assert_allclose(ours, wanted, atol=2e-3)
+
+
+def _loss(loss, y, v):
+    if isinstance(loss, HingeLoss):
+        return np.maximum(v - y, 0) - loss.quantile * v
+    return 0.5 * np.where(y <= v, 1 - loss.expectile, loss.expectile) * (y - v) ** 2
+
+
+def _mean_loss(loss, v):
+    """Integrate the loss against the tabulated law: atoms at both ends, uniform pieces between."""
+    levels, table = LAW.levels, LAW.table
+    total = table[:, 0] * _loss(loss, levels[0], v)
+    for j in range(4):
+        grid = np.linspace(levels[j], levels[j + 1], 401)
+        middle = (grid[1:] + grid[:-1]) / 2
+        values = np.mean([_loss(loss, y, v) for y in middle], axis=0)
+        total = total + (table[:, j + 1] - table[:, j]) * values
+    return total + (1 - table[:, -1]) * _loss(loss, levels[-1], v)
 
 
 def test_weights_default_to_the_denominator_unless_it_can_be_negative():

@@ -10,11 +10,13 @@ from typing import TYPE_CHECKING, Any, Protocol, Self, cast
 
 from sklearn.base import clone
 
+from orthocal.calibrators.auto import Auto
 from orthocal.calibrators.histogram import Histogram
 from orthocal.calibrators.identity import Identity
 from orthocal.calibrators.isotonic import Isotonic
 from orthocal.calibrators.linear import Linear
 from orthocal.calibrators.platt import Platt
+from orthocal.calibrators.spline import Spline
 from orthocal.errors import require_one_of
 
 if TYPE_CHECKING:
@@ -24,12 +26,14 @@ if TYPE_CHECKING:
 
 __all__ = [
     "CALIBRATORS",
+    "Auto",
     "Calibrator",
     "Histogram",
     "Identity",
     "Isotonic",
     "Linear",
     "Platt",
+    "Spline",
     "new_calibrator",
 ]
 
@@ -53,7 +57,9 @@ CALIBRATORS: dict[str, type[Any]] = {
     "linear": Linear,
     "isotonic": Isotonic,
     "histogram": Histogram,
+    "spline": Spline,
     "platt": Platt,
+    "auto": Auto,
 }
 
 

@@ -8,28 +8,52 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, Protocol, cast
 
 from orthocal.effects.cate import CATE
+from orthocal.effects.catt import CATT
+from orthocal.effects.custom import PseudoOutcome
+from orthocal.effects.cvar import CVaRUnderTreatment
+from orthocal.effects.derivative import CausalDerivative
+from orthocal.effects.expectile import ExpectileUnderTreatment
+from orthocal.effects.late import LATE
+from orthocal.effects.overlap import OverlapCATE
+from orthocal.effects.quantile import QuantileUnderTreatment
+from orthocal.effects.relative import RelativeEffect
 from orthocal.errors import require_one_of
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
 
     from orthocal.arrays import Labels
     from orthocal.losses import Loss
     from orthocal.nuisances import Fitted, Nuisance
     from orthocal.observations import Observations
 
-__all__ = ["CATE", "EFFECTS", "Effect", "new_effect"]
+__all__ = [
+    "CATE",
+    "CATT",
+    "EFFECTS",
+    "LATE",
+    "CVaRUnderTreatment",
+    "CausalDerivative",
+    "Effect",
+    "ExpectileUnderTreatment",
+    "OverlapCATE",
+    "PseudoOutcome",
+    "QuantileUnderTreatment",
+    "RelativeEffect",
+    "new_effect",
+]
 
 
 class Effect(Protocol):
     """What an effect offers."""
 
-    def strata(self, observations: Observations) -> Labels:
-        """The labels that every fold must hold in equal shares."""
+    @property
+    def nuisances(self) -> Callable[[Observations], Sequence[Nuisance]]:
+        """``nuisances(observations)`` checks the observations and says what must be learnt from them."""
         ...
 
-    def nuisances(self, observations: Observations) -> Sequence[Nuisance]:
-        """Check the observations and say what must be learnt from them."""
+    def strata(self, observations: Observations) -> Labels:
+        """The labels that every fold must hold in equal shares."""
         ...
 
     def loss(self, observations: Observations, fitted: Fitted) -> Loss:
@@ -37,7 +61,17 @@ class Effect(Protocol):
         ...
 
 
-EFFECTS: dict[str, type[Any]] = {"cate": CATE}
+EFFECTS: dict[str, type[Any]] = {
+    "cate": CATE,
+    "late": LATE,
+    "derivative": CausalDerivative,
+    "quantile": QuantileUnderTreatment,
+    "overlap": OverlapCATE,
+    "catt": CATT,
+    "relative": RelativeEffect,
+    "cvar": CVaRUnderTreatment,
+    "expectile": ExpectileUnderTreatment,
+}
 
 
 def new_effect(effect: str | Effect) -> Effect:

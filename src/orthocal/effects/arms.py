@@ -3,19 +3,21 @@
 from __future__ import annotations
 
 import warnings
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from orthocal.errors import OverlapWarning
+from orthocal.arrays import group_sums
+from orthocal.errors import OrthocalError, OverlapWarning, require_level
 from orthocal.losses import Overlap
 from orthocal.nuisances import Nuisance
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from orthocal.arrays import Booleans, Floats
+    from orthocal.arrays import Booleans, Floats, Labels
     from orthocal.nuisances import Fitted
+    from orthocal.observations import Observations
 
 MOST_CLIPPED = 0.05
 """Share of clipped rows above which overlap deserves a warning."""
@@ -26,23 +28,65 @@ def is_binary(outcome: Floats) -> bool:
     return bool(((outcome == 0) | (outcome == 1)).all())
 
 
+def require_levels(treatment: Labels, *levels: tuple[str, Any]) -> None:
+    """The treatment varies, and the levels that are asked for occur and differ."""
+    seen = np.unique(treatment)
+    if len(seen) == 1:
+        raise OrthocalError(
+            f"The treatment must have at least two levels; every row is {seen.tolist()[0]!r}. Add rows of the other arm."
+        )
+    if len({level for _, level in levels}) < len(levels):
+        raise OrthocalError(f"`arm` and `control` must differ; both are {levels[0][1]!r}.")
+    for name, level in levels:
+        require_level(treatment, level, name)
+
+
+def require_binary(values: Labels, name: str) -> None:
+    """A column holds 0 and 1, both of them."""
+    if not set(np.unique(values).tolist()) <= {0, 1}:
+        odd = next(value for value in np.unique(values).tolist() if value not in {0, 1})
+        raise OrthocalError(f"`{name}` must be 0 or 1 in every row for this effect; {odd!r} occurs. Recode the column.")
+    if len(np.unique(values)) == 1:
+        raise OrthocalError(f"`{name}` must take both 0 and 1; every row is {np.unique(values).tolist()[0]!r}.")
+
+
+def outcome_nuisance(name: str, outcome: Floats, rows: Booleans | None = None) -> Nuisance:
+    """Return the regression of the outcome, by a classifier when it is binary."""
+    return Nuisance(name, "outcome", outcome, rows, is_probability=is_binary(outcome))
+
+
+def propensity_nuisance(got: Booleans, name: str = "propensity") -> Nuisance:
+    """Return the chance of having got a level, by which a formula divides."""
+    return Nuisance(name, "propensity", got.astype(float), is_probability=True, is_divisor=True)
+
+
 def propensities(treated: Booleans, control: Booleans) -> list[Nuisance]:
     """Return the propensity to learn, and the control's own when some rows have neither level."""
-    learnt = [Nuisance("propensity", "propensity", treated.astype(float), is_probability=True, is_divisor=True)]
+    learnt = [propensity_nuisance(treated)]
     if not (treated | control).all():
-        learnt.append(
-            Nuisance(
-                "propensity_control",
-                "propensity",
-                control.astype(float),
-                is_probability=True,
-                is_divisor=True,
-            )
-        )
+        learnt.append(propensity_nuisance(control, "propensity_control"))
     return learnt
 
 
-def overlap_of(levels: Mapping[str, tuple[Booleans, Floats]], fitted: Fitted) -> Overlap:
+def both_propensities(fitted: Fitted) -> tuple[Floats, Floats]:
+    """Return the propensities of arm and control, which add to one when there are no other levels."""
+    propensity = fitted["propensity"]
+    return propensity, fitted.values.get("propensity_control", 1 - propensity)
+
+
+def hajek(inverse: Floats, observations: Observations, fitted: Fitted) -> Floats:
+    """Scale inverse propensity weights so that in every fold their weighted mean is one (MATH 6.2)."""
+    fold = np.zeros(len(observations), dtype=np.int64) if fitted.fold is None else fitted.fold
+    count, weight = int(fold.max()) + 1, observations.weight
+    total, held = group_sums(fold, weight, count), group_sums(fold, weight * inverse, count)
+    if not (held[np.unique(fold)] > 0).all():
+        raise OrthocalError("Every fold must hold rows of the arm; one has none. Use fewer folds or more data.")
+    return inverse * (total / np.where(held > 0, held, 1.0))[fold]
+
+
+def overlap_of(
+    levels: Mapping[str, tuple[Booleans, Floats]], fitted: Fitted, notes: tuple[str, ...] = ()
+) -> Overlap:
     """Summarise overlap and warn where many rows were clipped; `levels` maps a name to (who got it, its propensity)."""
     for name, share in fitted.clipped.items():
         if share > MOST_CLIPPED:
@@ -57,6 +101,7 @@ def overlap_of(levels: Mapping[str, tuple[Booleans, Floats]], fitted: Fitted) ->
         clipped=dict(fitted.clipped),
         propensity={name: _range(p) for name, (_, p) in levels.items()},
         effective_rows={name: _effective(1 / p[got]) for name, (got, p) in levels.items()},
+        notes=notes,
     )
 
 

@@ -19,7 +19,7 @@ from orthocal.observations import as_numbers
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from orthocal.arrays import Floats, Integers, Rows
+    from orthocal.arrays import Floats, Integers
     from orthocal.nuisances.nuisance import Nuisance
 
 
@@ -29,18 +29,21 @@ class Fitted:
 
     Parameters
     ----------
-    values : dict of str to array
-        By name; rows that were not evaluated hold NaN.
+    values : dict of str to array or Law
+        By name.
     clip : float
     clipped : dict of str to float
         Share of rows where a fitted divisor was moved to `clip` or 1 - `clip`; empty for given ones.
+    fold : array of shape (rows,), optional
+        Each row's fold; one fold by default.
     """
 
-    values: dict[str, Floats]
+    values: dict[str, Any]
     clip: float
     clipped: dict[str, float] = field(default_factory=dict)
+    fold: Integers | None = None
 
-    def __getitem__(self, name: str) -> Floats:
+    def __getitem__(self, name: str) -> Any:
         return self.values[name]
 
 
@@ -49,7 +52,7 @@ def cross_fit(
     X: Floats,
     fold: Integers,
     *,
-    given: Mapping[str, Floats] | None = None,
+    given: Mapping[str, Any] | None = None,
     learners: Mapping[str, Any] | None = None,
     weight: Floats | None = None,
     clip: float = 0.01,
@@ -61,69 +64,95 @@ def cross_fit(
 
     Parameters
     ----------
-    given : mapping of str to array, optional
+    given : mapping of str to array or Law, optional
         Nuisances known beforehand: they are used as they are, not learnt.
     evaluate : sequence of int, optional
-        The folds to predict; all by default. Sample splitting is two folds of which one is evaluated.
+        The folds to predict, all by default; the answer covers the rows of these folds only. Sample splitting is two folds of
+        which one is evaluated.
     n_jobs : int, optional
         Fits that run at once. Every fit uses one thread, so answers do not depend on this.
     """
     given = dict(given or {})
     learner = choose_learners(nuisances, learners)
-    open_ = [nuisance for nuisance in nuisances if nuisance.name not in given]
-    folds = np.unique(fold) if evaluate is None else evaluate
+    folds = np.unique(fold) if evaluate is None else np.asarray(evaluate)
+    kept = np.flatnonzero(np.isin(fold, folds))
     seeds = generator(random_state).integers(2**31, size=(len(nuisances), int(fold.max()) + 1))
+    wanted = [(j, n) for j, n in enumerate(nuisances) if not set(n.names) <= set(given)]
     jobs = [
-        delayed(_fit_and_predict)(learner[n.name], n, X, fold, k, weight, int(seeds[j, k]))
-        for j, n in enumerate(nuisances)
-        if n.name not in given
-        for k in folds
+        delayed(_fit_and_predict)(learner[n.name], n, X, fold, k, weight, int(seeds[j, k])) for j, n in wanted for k in folds
     ]
     answers = iter(Parallel(n_jobs=n_jobs)(jobs) if jobs else ())
-    values = {name: np.asarray(array) for name, array in given.items()}
-    for nuisance in open_:
-        values[nuisance.name] = np.full(len(fold), np.nan)
-        for k in folds:
-            values[nuisance.name][fold == k] = next(answers)
-    return _clipped(nuisances, values, given, clip)
+    values: dict[str, Any] = {}
+    for _, nuisance in wanted:
+        parts = [next(answers) for _ in folds]
+        together = np.empty((len(fold), *parts[0].shape[1:]))
+        for k, part in zip(folds, parts, strict=True):
+            together[fold == k] = part
+        values.update(_named(nuisance, together[kept]))
+    values.update({name: value[kept] for name, value in given.items()})
+    return _clipped(nuisances, values, given, clip, fold[kept])
 
 
-def check_given(nuisances: Sequence[Nuisance], given: Mapping[str, Any] | None, X: Any, n: int) -> dict[str, Floats]:
-    """Return the nuisances a user knows, each a number, an array or a function of X, as one array each."""
-    names = {nuisance.name: nuisance for nuisance in nuisances}
-    arrays: dict[str, Floats] = {}
-    for name, known in (given or {}).items():
+def check_given(
+    nuisances: Sequence[Nuisance], given: Mapping[str, Any] | None, X: Any, n: int
+) -> dict[str, Any]:
+    """Return the nuisances a user knows, each a number, an array, a function of X or a Law, as an array or a Law each."""
+    names = {name: nuisance for nuisance in nuisances for name in nuisance.names}
+    known: dict[str, Any] = {}
+    for name, value in (given or {}).items():
         if name not in names:
             raise OrthocalError(f"`nuisances` has no use for {name!r}; this effect has {', '.join(names)}.")
-        value = known(X) if callable(known) else known
-        arrays[name] = np.full(n, float(value)) if np.ndim(value) == 0 else as_numbers(value, name, n)
+        known[name] = _known_value(name, names[name].call(value, X) if callable(value) else value, n)
         if names[name].is_divisor:
-            require_known_propensity(arrays[name], name)
-    return arrays
+            require_known_propensity(known[name], name)
+    for nuisance in nuisances:
+        missing = [name for name in nuisance.names if name not in known]
+        if missing and len(missing) < len(nuisance.names):
+            raise OrthocalError(f"`{'` and `'.join(nuisance.names)}` must be given together; `{missing[0]}` is missing.")
+    return known
+
+
+def _known_value(name: str, value: Any, n: int) -> Any:
+    if hasattr(value, "below"):  # a Law stays what it is
+        if len(value) != n:
+            raise OrthocalError(f"`{name}` as given must cover the {n} rows; it covers {len(value)}.")
+        return value
+    return np.full(n, float(value)) if np.ndim(value) == 0 else as_numbers(value, name, n)
+
+
+def _named(nuisance: Nuisance, values: Floats) -> dict[str, Any]:
+    """One entry per output, or the finished whole."""
+    finished = nuisance.finish(values)
+    if nuisance.outputs:
+        return {name: finished[:, j] for j, name in enumerate(nuisance.outputs)}
+    return {nuisance.name: finished}
 
 
 def _fit_and_predict(
     learner: Any, nuisance: Nuisance, X: Floats, fold: Integers, k: int, weight: Floats | None, seed: int
 ) -> Floats:
     """One nuisance of one fold, on one thread: threads of several fits on few cores wait for each other."""
+    features = X if nuisance.features is None else nuisance.features
     train = fold != k if nuisance.rows is None else (fold != k) & nuisance.rows
     target = nuisance.target[train]
     if len(target) == 0:
         raise OrthocalError(
             f"Nuisance `{nuisance.name}` must have rows to learn from; outside fold {k} there is none. Use fewer folds."
         )
-    if target.min() == target.max():  # nothing to learn, and classifiers refuse a single class
+    if nuisance.wrap is None and target.min() == target.max():  # nothing to learn, and classifiers refuse a single class
         return np.full(int((fold == k).sum()), target[0])
-    model = _seeded(clone(learner), seed)
+    model = clone(learner)
+    _require_kind(model, nuisance)
+    model = _seeded(model if nuisance.wrap is None else nuisance.wrap(model), seed)
     if is_classifier(model):
-        target = _classes(target, nuisance, model)
+        target = target.astype(np.int64)
     try:
         with threadpool_limits(limits=1):
-            model.fit(X[train], target, **_weight_arguments(model, None if weight is None else weight[train]))
-            return _predict(model, X[fold == k])
+            model.fit(features[train], target, **_weight_arguments(model, None if weight is None else weight[train]))
+            return _predict(model, features[fold == k])
     except (TypeError, ValueError) as error:
         raise OrthocalError(
-            f"The learner {type(model).__name__} of nuisance `{nuisance.name}` failed: {str(error).splitlines()[0]} "
+            f"The learner {type(learner).__name__} of nuisance `{nuisance.name}` failed: {str(error).splitlines()[0]} "
             "Choose another with `learners`, or mend the covariates."
         ) from error
 
@@ -138,18 +167,17 @@ def _seeded(model: Any, seed: int) -> Any:
     return model.set_params(**open_seeds)
 
 
-def _classes(target: Floats, nuisance: Nuisance, model: Any) -> Integers:
-    if not nuisance.is_probability:
+def _require_kind(model: Any, nuisance: Nuisance) -> None:
+    if is_classifier(model) and not nuisance.is_probability:
         raise OrthocalError(
             f"Nuisance `{nuisance.name}` is a regression on numbers, but {type(model).__name__} is a classifier. "
             f"Pass a regressor in `learners`."
         )
-    return target.astype(np.int64)
 
 
 def _predict(model: Any, X: Floats) -> Floats:
     answer = model.predict_proba(X)[:, 1] if is_classifier(model) else model.predict(X)
-    return np.asarray(answer, dtype=np.float64).reshape(len(X))
+    return np.asarray(answer, dtype=np.float64)
 
 
 def _weight_arguments(model: Any, weight: Floats | None) -> dict[str, Floats]:
@@ -165,13 +193,12 @@ def _weight_arguments(model: Any, weight: Floats | None) -> dict[str, Floats]:
 
 
 def _clipped(
-    nuisances: Sequence[Nuisance], values: dict[str, Floats], given: Mapping[str, Floats], clip: float
+    nuisances: Sequence[Nuisance], values: dict[str, Any], given: Mapping[str, Any], clip: float, fold: Integers
 ) -> Fitted:
     shares: dict[str, float] = {}
     for nuisance in nuisances:
         if nuisance.is_divisor and nuisance.name not in given:
             raw = values[nuisance.name]
             values[nuisance.name] = np.clip(raw, clip, 1 - clip)
-            seen: Rows = ~np.isnan(raw)
-            shares[nuisance.name] = float((values[nuisance.name][seen] != raw[seen]).mean())
-    return Fitted(values, clip, shares)
+            shares[nuisance.name] = float((values[nuisance.name] != raw).mean())
+    return Fitted(values, clip, shares, fold)

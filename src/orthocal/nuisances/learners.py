@@ -18,7 +18,7 @@ SETTINGS: dict[str, Any] = {
     "min_samples_leaf": 20,
     "early_stopping": True,
     "validation_fraction": 0.15,
-    "n_iter_no_change": 15,
+    "n_iter_no_change": 10,
 }
 """Shallow boosted trees that stop early; chosen by the table in benchmarks/learners.md."""
 

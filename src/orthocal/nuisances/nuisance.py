@@ -2,11 +2,21 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from orthocal.arrays import Booleans, Floats
+
+
+def _of_covariates(function: Callable[..., Any], X: Any) -> Any:
+    return function(X)
+
+
+def _as_it_is(values: Floats) -> Any:
+    return values
 
 
 @dataclass(frozen=True, eq=False)
@@ -26,6 +36,16 @@ class Nuisance:
         The target is 0 or 1: a classifier learns it.
     is_divisor : bool
         The formula divides by it and by one minus it: fitted values are clipped, given ones must be inside (0, 1).
+    features : array of shape (rows, columns), optional
+        What it is learnt from, when not the covariates alone.
+    wrap : callable, optional
+        Turns the learner into an estimator of something else, such as a derivative or a whole conditional law.
+    outputs : tuple of str
+        Names of the columns that estimator predicts; the nuisance's own name by default.
+    finish : callable
+        Turns the predicted values of all rows into what the loss works with.
+    call : callable
+        How a function that is given in place of this nuisance is asked: ``call(function, X)``.
     """
 
     name: str
@@ -34,3 +54,13 @@ class Nuisance:
     rows: Booleans | None = None
     is_probability: bool = False
     is_divisor: bool = False
+    features: Floats | None = None
+    wrap: Callable[[Any], Any] | None = None
+    outputs: tuple[str, ...] = ()
+    finish: Callable[[Floats], Any] = field(default=_as_it_is)
+    call: Callable[[Callable[..., Any], Any], Any] = field(default=_of_covariates)
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """What it provides."""
+        return self.outputs or (self.name,)

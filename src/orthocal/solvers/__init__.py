@@ -7,5 +7,6 @@ from orthocal.solvers.affine import affine
 from orthocal.solvers.constants import constants
 from orthocal.solvers.monotone import monotone
 from orthocal.solvers.sigmoid import sigmoid
+from orthocal.solvers.spline import spline
 
-__all__ = ["affine", "constants", "monotone", "sigmoid"]
+__all__ = ["affine", "constants", "monotone", "sigmoid", "spline"]

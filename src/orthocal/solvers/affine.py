@@ -5,17 +5,31 @@ from __future__ import annotations
 from functools import singledispatch
 from typing import TYPE_CHECKING
 
+import numpy as np
+
 from orthocal.errors import OrthocalError
-from orthocal.losses import Loss, QuadraticLoss, total_mass
+from orthocal.losses import HingeLoss, Loss, QuadraticLoss, total_mass
+from orthocal.solvers.constants import PRECISION, constants, finite_bounds
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from orthocal.arrays import Floats
+
+    Profile = Callable[[float], tuple[float, float, float]]
+    """Slope -> (least objective, its derivative in the slope, best intercept)."""
+
+MOST_STEPS = 200
 
 
 @singledispatch
 def affine(loss: Loss, prediction: Floats) -> tuple[float, float]:
-    """Return (intercept, slope) of the affine map that minimises the summed loss; slope 0 for a constant prediction."""
-    raise NotImplementedError(type(loss).__name__)
+    """Return (intercept, slope) of the affine map that minimises the summed loss; slope 0 for a constant prediction.
+
+    The map stays within the loss's bounds on the range of the predictions (MATH 8.3). Any convex loss: the best intercept of a
+    slope is found by bisection, the best slope by intersecting tangents of what is left.
+    """
+    return _boxed(loss, prediction, _bisected_profile)
 
 
 @affine.register(QuadraticLoss)
@@ -34,3 +48,107 @@ def _(loss: QuadraticLoss, prediction: Floats) -> tuple[float, float]:
         )
     slope = float(centred @ loss.numerator) / spread
     return average - slope * middle, slope
+
+
+@affine.register(HingeLoss)
+def _(loss: HingeLoss, prediction: Floats) -> tuple[float, float]:
+    return _boxed(loss, prediction, _sorted_profile)
+
+
+def _boxed(loss: Loss, prediction: Floats, profile: Callable[[Loss, Floats, Box], Profile]) -> tuple[float, float]:
+    low, high = finite_bounds(loss)
+    least, most = float(prediction.min()), float(prediction.max())
+    if least == most or low == high:
+        return float(constants(loss, np.zeros(len(prediction), dtype=np.int64), 1)[0]), 0.0
+    # Predictions are scaled to [0, 1], where the box is easy to see and rounding is even.
+    box = Box(low, high)
+    intercept, slope = least_point(profile(loss, (prediction - least) / (most - least), box), low - high, high - low)
+    slope /= most - least
+    return intercept - slope * least, slope
+
+
+class Box:
+    """Intercepts that keep intercept + slope * [0, 1] within bounds."""
+
+    def __init__(self, low: float, high: float) -> None:
+        self.low, self.high = low, high
+
+    def of(self, slope: float) -> tuple[float, float]:
+        """Least and largest intercept."""
+        return self.low - min(slope, 0.0), self.high - max(slope, 0.0)
+
+    def corner(self, slope: float, is_low: bool) -> float:
+        """The prediction, 0 or 1, at which the bound is met."""
+        return float((slope < 0) == is_low)
+
+
+def _sorted_profile(loss: Loss, prediction: Floats, box: Box) -> Profile:
+    """Exact: the best intercept is a weighted quantile of outcome - slope * prediction (MATH 8.3)."""
+    assert isinstance(loss, HingeLoss)  # noqa: S101: the registration says so; this tells the type checker
+    carrying = loss.slope > 0
+    y, x, w = loss.outcome[carrying], prediction[carrying], loss.slope[carrying]
+    wanted, wanted_x = float(loss.tilt.sum()), float(loss.tilt @ prediction)
+
+    def profile(slope: float) -> tuple[float, float, float]:
+        low, high = box.of(slope)
+        gap = y - slope * x
+        order = np.argsort(gap)
+        gap, weight = gap[order], w[order]
+        mass = np.cumsum(weight)
+        place = int(np.searchsorted(mass, wanted))
+        free = -np.inf if wanted <= 0 else np.inf if place == len(mass) else float(gap[place])
+        intercept = min(max(free, low), high)
+        # Rows that pull the line down: those before the quantile, or all under a bound that is active.
+        held = place if low <= free <= high else int(np.searchsorted(gap, intercept, "right" if free < low else "left"))
+        under = float(mass[held - 1]) if held else 0.0
+        under_x = float(weight[:held] @ x[order[:held]])
+        value = under * intercept - float(weight[:held] @ gap[:held]) - wanted * intercept - wanted_x * slope
+        # What the held rows miss of the tilt sits on the row at the kink, or on the corner of the box.
+        at = x[order[place]] if low <= free <= high else box.corner(slope, free < low)
+        return value, under_x - wanted_x + (wanted - under) * float(at), intercept
+
+    return profile
+
+
+def _bisected_profile(loss: Loss, prediction: Floats, box: Box) -> Profile:
+    def profile(slope: float) -> tuple[float, float, float]:
+        lowest, highest = low, high = box.of(slope)
+        while high - low > PRECISION * max(box.high - box.low, abs(low), abs(high)):
+            middle = (low + high) / 2
+            falls = loss.derivative(middle + slope * prediction).sum() < 0
+            low, high = (middle, high) if falls else (low, middle)
+        right, left = loss.derivative(high + slope * prediction), loss.derivative(low + slope * prediction)
+        value = float(loss.value(high + slope * prediction).sum())
+        rise, fall = float(right.sum()), float(left.sum())
+        if low == lowest and fall >= 0:  # the lower bound is active, and takes up what is left of the derivative
+            return value, float(left @ prediction) - fall * box.corner(slope, is_low=True), high
+        if high == highest and rise <= 0:
+            return value, float(right @ prediction) - rise * box.corner(slope, is_low=False), high
+        share = fall / (fall - rise) if fall < rise else 0.5  # a kink: the mixture of both sides that is flat
+        return value, float((share * right + (1 - share) * left) @ prediction), high
+
+    return profile
+
+
+def least_point(profile: Profile, low: float, high: float) -> tuple[float, float]:
+    """Return (intercept, slope) where a convex profile is least: intersect the tangents at both ends, keep the lower side."""
+    (value_low, fall, intercept_low), (value_high, rise, intercept_high) = profile(low), profile(high)
+    if fall >= 0:
+        return intercept_low, low
+    if rise <= 0:
+        return intercept_high, high
+    best = min((value_low, intercept_low, low), (value_high, intercept_high, high))
+    for _ in range(MOST_STEPS):
+        middle = (value_high - value_low + fall * low - rise * high) / (fall - rise)
+        promised = value_low + fall * (middle - low)
+        value, slope, intercept = profile(middle)
+        best = min(best, (value, intercept, middle))
+        if best[0] - promised <= 1e-14 * (abs(promised) + 1e-300) or not low < middle < high:
+            break
+        if slope < 0:
+            low, value_low, fall = middle, value, slope
+        elif slope > 0:
+            high, value_high, rise = middle, value, slope
+        else:
+            break
+    return best[1], best[2]

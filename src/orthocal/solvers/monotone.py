@@ -8,10 +8,12 @@ from typing import TYPE_CHECKING
 import numpy as np
 from scipy.optimize import isotonic_regression
 
-from orthocal.losses import Loss, QuadraticLoss, total_mass
+from orthocal.losses import HingeLoss, Loss, QuadraticLoss, total_mass
+from orthocal.solvers.constants import PRECISION, constants, finite_bounds
 
 if TYPE_CHECKING:
-    from orthocal.arrays import Floats, Integers
+
+    from orthocal.arrays import Booleans, Floats, Integers
 
 LEAST_POOLED_SHARE = 0.01
 """Where masses can be negative, rows are pooled until they hold this share of the total mass."""
@@ -23,8 +25,20 @@ def monotone(loss: Loss, prediction: Floats) -> tuple[Floats, Floats]:
 
     Rows with the same prediction get the same value. Block b covers (edges[b-1], edges[b]] and `edges` are the last
     predictions of all blocks but the last, so that the map's level sets are the blocks the theory speaks of.
+
+    Any convex loss: blocks are split on levels. Each block holds an interval of candidate values; rows whose running derivative
+    at its middle is largest go below the middle, the others above; the intervals halve until they are points.
     """
-    raise NotImplementedError(type(loss).__name__)
+    low, high = finite_bounds(loss)
+    order = np.argsort(prediction, kind="stable")
+    level, sorted_loss = prediction[order], loss[order]
+    tied = np.append(level[1:] == level[:-1], False)
+    start, below, above = np.array([0]), np.array([low]), np.array([high])
+    while (above - below).max() > PRECISION * max(high - low, abs(low), abs(high)):
+        middle = (below + above) / 2
+        slope = sorted_loss.derivative(np.repeat(middle, np.diff(start, append=len(level))))
+        start, below, above = _split(start, np.cumsum(slope), tied, below, middle, middle, above)
+    return _pooled(sorted_loss, level, start)
 
 
 @monotone.register(QuadraticLoss)
@@ -42,6 +56,65 @@ def _(loss: QuadraticLoss, prediction: Floats) -> tuple[Floats, Floats]:
     fit = isotonic_regression(numerator / denominator, weights=denominator)
     starts = fit.blocks[:-1]
     return level[starts[1:] - 1], fit.x[starts]
+
+
+@monotone.register(HingeLoss)
+def _(loss: HingeLoss, prediction: Floats) -> tuple[Floats, Floats]:
+    """Exact after log2(rows) passes: the candidate values are the carrying outcomes and the bounds (MATH 8.2)."""
+    low, high = loss.bounds
+    carrying = np.flatnonzero(loss.slope > 0)
+    values = np.concatenate([[low, high], np.clip(loss.outcome[carrying], low, high)])
+    candidate, place = np.unique(values, return_inverse=True)
+    rank = np.zeros(len(loss), np.int32)
+    rank[carrying] = place[2:]
+    order = np.argsort(prediction)
+    level, slope, tilt, rank = prediction[order], loss.slope[order], loss.tilt[order], rank[order]
+    tied = np.append(level[1:] == level[:-1], False)
+    start, below, above = np.array([0]), np.array([0], np.int32), np.array([len(candidate) - 1], np.int32)
+    while (below < above).any():
+        middle = (below + above) // 2
+        size = np.diff(start, append=len(level))
+        running = np.cumsum(np.where(rank <= np.repeat(middle, size), slope, 0.0) - tilt)
+        start, below, above = _split(start, running, tied, below, middle, np.minimum(middle + 1, above), above)
+    return level[start[1:] - 1], candidate[below]
+
+
+def _split(
+    start: Integers,
+    running: Floats,
+    tied: Booleans,
+    lowest: Floats,
+    left_top: Floats,
+    right_bottom: Floats,
+    highest: Floats,
+) -> tuple[Integers, Floats, Floats]:
+    """Split every block after the last row where its running derivative is largest; a tied row cannot end a part."""
+    candidate = np.where(tied, -np.inf, running) if tied.any() else running
+    size = np.diff(start, append=len(running))
+    most = np.maximum.reduceat(candidate, start)
+    before = np.concatenate([[0.0], running[start[1:] - 1]])
+    where = np.flatnonzero(candidate == np.repeat(most, size))
+    last = np.empty(len(start), dtype=np.int64)
+    last[np.searchsorted(start, where, side="right") - 1] = where  # the last of several wins
+    left_size = np.where(most >= before, last + 1 - start, 0)
+    has_left, has_right = left_size > 0, left_size < size
+    # Interleave: the left part of each block, then its right part, keeping those that are not empty.
+    keep = np.column_stack([has_left, has_right]).ravel()
+    new_start = np.column_stack([start, start + left_size]).ravel()[keep]
+    new_low = np.column_stack([lowest, right_bottom]).ravel()[keep]
+    new_high = np.column_stack([left_top, highest]).ravel()[keep]
+    return new_start, new_low, new_high
+
+
+def _pooled(loss: Loss, level: Floats, start: Integers) -> tuple[Floats, Floats]:
+    """Solve for the value of each block; neighbours that rounding put out of order become one."""
+    while True:
+        group = np.repeat(np.arange(len(start)), np.diff(start, append=len(level)))
+        values = constants(loss, group, len(start))
+        rising = np.append(True, values[1:] > values[:-1])
+        if rising.all():
+            return level[start[1:] - 1], values
+        start = start[rising]
 
 
 def pool(level: Floats, last: Integers, *sums: Floats) -> tuple[Floats, ...]:
@@ -62,3 +135,5 @@ def enough_mass(mass: Floats, least: float) -> Integers:
     while len(ends) > 1 and mass[ends[-2] + 1 :].sum() < least:
         ends.pop()
     return np.array(ends[:-1], dtype=np.int64)
+
+

@@ -6,10 +6,12 @@ from functools import singledispatch
 from typing import TYPE_CHECKING
 
 import numpy as np
-from scipy.special import expit
+from scipy.optimize import minimize
+from scipy.special import expit, logit
 
 from orthocal.errors import OrthocalError
 from orthocal.losses import Loss, QuadraticLoss
+from orthocal.solvers.affine import affine
 
 if TYPE_CHECKING:
     from orthocal.arrays import Floats
@@ -21,8 +23,25 @@ TOLERANCE = 1e-12
 
 @singledispatch
 def sigmoid(loss: Loss, prediction: Floats, lower: float, upper: float) -> tuple[float, float]:
-    """Return (intercept, slope) of the best sigmoid between two bounds; slope 0 for a constant prediction."""
-    raise NotImplementedError(type(loss).__name__)
+    """Return (intercept, slope) of the best sigmoid between two bounds; slope 0 for a constant prediction.
+
+    Any convex loss: the problem is no longer convex, so the search starts from the best line and may end in a local minimum.
+    """
+    middle, scale = float(prediction.mean()), float(prediction.std()) or 1.0
+    scaled = (prediction - middle) / scale
+
+    def summed(coefficient: Floats) -> float:
+        score = coefficient[0] + coefficient[1] * scaled
+        return float(loss.value(lower + (upper - lower) * expit(score)).sum())
+
+    line = affine(loss, prediction)
+    ends = line[0] + line[1] * (middle + scale * np.array([-1.0, 1.0]))
+    low, high = logit(np.clip((ends - lower) / (upper - lower), 0.01, 0.99))
+    start = np.array([(low + high) / 2, (high - low) / 2])
+    options = {"xatol": 1e-7, "fatol": 1e-10 * abs(summed(start)), "maxiter": 2 * MOST_STEPS}
+    found = minimize(summed, start, method="Nelder-Mead", options=options).x
+    slope = float(found[1]) / scale if np.ptp(prediction) > 0 else 0.0
+    return float(found[0]) - slope * middle, slope
 
 
 @sigmoid.register(QuadraticLoss)

@@ -1,0 +1,91 @@
+"""Spline calibration: smooth and nondecreasing."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Self
+
+import numpy as np
+from sklearn.base import BaseEstimator
+
+from orthocal.calibrators.validation import validation_folds
+from orthocal.errors import require_at_least
+from orthocal.maps import SplineMap, StepMap
+from orthocal.observations import as_numbers
+from orthocal.solvers import constants, spline
+from orthocal.solvers.spline import roughness, spline_design, spline_knots
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from orthocal.arrays import Floats
+    from orthocal.losses import Loss
+
+SMOOTHINGS = (100.0, 1.0, 0.1, 0.01, 0.001, 1e-4, 1e-6)
+"""Candidates, from nearly a line to hardly smoothed, relative to the mean curvature of the loss."""
+
+
+class Spline(BaseEstimator):  # type: ignore[misc]
+    """Fit a smooth nondecreasing curve: a cubic spline with rising coefficients, smoothed by cross-validated loss.
+
+    Parameters
+    ----------
+    pieces : int, default 8
+        Pieces between knots, which sit at quantiles of the prediction.
+    smoothings : sequence of float, optional
+        Candidates for the weight of the roughness.
+    folds : int, default 5
+        Folds of the cross-validation; clusters are kept whole.
+    random_state : int, default 0
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from orthocal.losses import QuadraticLoss
+    >>> prediction = np.linspace(-1, 1, 200)
+    >>> fitted = Spline().fit(prediction, QuadraticLoss(prediction**3, np.ones(200)))
+    >>> np.round(fitted.predict([-0.5, 0.5]), 1)
+    array([-0.1,  0.1])
+    """
+
+    def __init__(
+        self, pieces: int = 8, smoothings: Sequence[float] | None = None, folds: int = 5, random_state: Any = 0
+    ) -> None:
+        self.pieces = pieces
+        self.smoothings = smoothings
+        self.folds = folds
+        self.random_state = random_state
+
+    def fit(self, prediction: Any, loss: Loss) -> Self:
+        """Learn knots, smoothing and coefficients."""
+        require_at_least(self.pieces, 1, "pieces")
+        prediction = as_numbers(prediction, "prediction", len(loss))
+        if prediction.min() == prediction.max():
+            self.map_: SplineMap | StepMap = StepMap(
+                np.empty(0), constants(loss, np.zeros(len(loss), dtype=np.int64), 1)
+            )
+            return self
+        knots = spline_knots(prediction, self.pieces)
+        design = spline_design(prediction, knots)
+        penalty = roughness(knots)
+        self.smoothing_ = self._chosen(design, penalty, loss)
+        self.map_ = SplineMap(knots, spline(loss, design, self.smoothing_ * penalty))
+        return self
+
+    def predict(self, prediction: Any) -> Floats:
+        """Calibrated prediction for each prediction."""
+        return self.map_.predict(prediction)
+
+    def _chosen(self, design: Floats, penalty: Floats, loss: Loss) -> float:
+        """The smoothing with the least loss on rows left out."""
+        candidates = tuple(SMOOTHINGS if self.smoothings is None else self.smoothings)
+        if len(candidates) == 1 or len(loss) < 2 * self.folds:
+            return float(candidates[0])
+        fold = validation_folds(loss, self.folds, self.random_state)
+        risk = np.zeros(len(candidates))
+        for k in range(self.folds):
+            rest, own = loss[np.flatnonzero(fold != k)], loss[np.flatnonzero(fold == k)]
+            start = None
+            for j, candidate in enumerate(candidates):
+                start = spline(rest, design[fold != k], candidate * penalty, start)
+                risk[j] += float(own.value(design[fold == k] @ start).sum())
+        return float(candidates[int(np.argmin(risk))])

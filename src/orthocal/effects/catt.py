@@ -1,0 +1,56 @@
+"""The effect on the treated."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from orthocal.effects.arms import both_propensities, outcome_nuisance, overlap_of, propensities, require_levels
+from orthocal.losses import QuadraticLoss
+
+if TYPE_CHECKING:
+    from orthocal.arrays import Booleans, Floats, Labels
+    from orthocal.losses import Loss
+    from orthocal.nuisances import Fitted, Nuisance
+    from orthocal.observations import Observations
+
+
+@dataclass(frozen=True)
+class CATT:
+    r"""The effect on those who got it: :math:`E[\pi\tau \mid \cdot]/E[\pi \mid \cdot]` on a level set of the prediction.
+
+    Needs overlap on one side only: whoever was treated could have been a control. Orthogonal (MATH 2).
+
+    Parameters
+    ----------
+    arm, control : object
+    """
+
+    arm: Any = 1
+    control: Any = 0
+
+    def strata(self, observations: Observations) -> Labels:
+        """Treatment levels."""
+        return observations.treatment
+
+    def nuisances(self, observations: Observations) -> list[Nuisance]:
+        """Propensities and the outcome of controls."""
+        treatment, y = observations.treatment, observations.outcome
+        require_levels(treatment, ("arm", self.arm), ("control", self.control))
+        treated, control = treatment == self.arm, treatment == self.control
+        return [*propensities(treated, control), outcome_nuisance("outcome_control", y, control)]
+
+    def loss(self, observations: Observations, fitted: Fitted) -> Loss:
+        """Ratio loss whose mass is having been treated."""
+        treated, control = observations.treatment == self.arm, observations.treatment == self.control
+        (pi1, pi0), weight = both_propensities(fitted), observations.weight
+        numerator = numerator_of_treated(observations.outcome, treated, control, pi1, pi0, fitted["outcome_control"])
+        overlap = overlap_of({"treated": (treated, pi1), "control": (control, pi0)}, fitted)
+        return QuadraticLoss(weight * numerator, weight * treated, weight, observations.groups, overlap)
+
+
+def numerator_of_treated(
+    y: Floats, treated: Booleans, control: Booleans, pi1: Floats, pi0: Floats, mu0: Floats
+) -> Floats:
+    r""":math:`(1\{a=1\} - 1\{a=0\}\,\pi_1/\pi_0)(y - \mu_0)`."""
+    return (treated - control * pi1 / pi0) * (y - mu0)

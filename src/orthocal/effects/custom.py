@@ -1,0 +1,74 @@
+"""Own effects by their formula."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from orthocal.errors import OrthocalError, require_finite
+from orthocal.losses import QuadraticLoss
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from orthocal.arrays import Floats, Labels
+    from orthocal.losses import Loss
+    from orthocal.nuisances import Fitted, Nuisance
+    from orthocal.observations import Observations
+
+
+@dataclass(frozen=True)
+class PseudoOutcome:
+    r"""An own effect with a universally orthogonal loss: squared loss on :math:`\chi = m(g; z) + \text{correction}(g; z)`.
+
+    The correction is the Riesz representer of m times the residual of the regression m contains (MATH 5). Whether it is
+    right, unbiasedness cannot tell; `check_orthogonality` can.
+
+    Parameters
+    ----------
+    nuisances : callable
+        ``nuisances(rows)`` gives the list of `Nuisance` to learn.
+    m, correction : callable
+        ``m(rows, g)`` and ``correction(rows, g)`` give one number per row; ``g["name"]`` is a nuisance.
+    stratify : callable, optional
+        ``stratify(rows)`` gives labels to spread over the folds; the treatment by default.
+
+    Examples
+    --------
+    >>> from orthocal.nuisances import Nuisance
+    >>> treated_mean = PseudoOutcome(
+    ...     nuisances=lambda rows: [
+    ...         Nuisance("propensity", "propensity", rows.treatment.astype(float), is_probability=True, is_divisor=True),
+    ...         Nuisance("outcome", "outcome", rows.outcome, rows.treatment == 1),
+    ...     ],
+    ...     m=lambda rows, g: g["outcome"],
+    ...     correction=lambda rows, g: rows.treatment / g["propensity"] * (rows.outcome - g["outcome"]),
+    ... )
+    """
+
+    nuisances: Callable[[Observations], Sequence[Nuisance]]
+    m: Callable[[Observations, Fitted], Any]
+    correction: Callable[[Observations, Fitted], Any]
+    stratify: Callable[[Observations], Any] | None = None
+
+    def strata(self, observations: Observations) -> Labels:
+        """Treatment levels, unless told otherwise."""
+        return observations.treatment if self.stratify is None else np.asarray(self.stratify(observations))
+
+    def loss(self, observations: Observations, fitted: Fitted) -> Loss:
+        """Squared loss on the pseudo-outcome."""
+        chi = self._column("m", observations, fitted) + self._column("correction", observations, fitted)
+        weight = observations.weight
+        return QuadraticLoss(weight * chi, weight, weight, observations.groups)
+
+    def _column(self, name: str, observations: Observations, fitted: Fitted) -> Floats:
+        values = np.asarray(getattr(self, name)(observations, fitted), dtype=np.float64)
+        if values.shape != (len(observations),):
+            raise OrthocalError(
+                f"`{name}` of a PseudoOutcome must return one number per row, shape ({len(observations)},); "
+                f"it returned shape {values.shape}."
+            )
+        require_finite(values, name)
+        return values

@@ -1,0 +1,140 @@
+"""The effect of a treatment moved by an instrument."""
+
+from __future__ import annotations
+
+import warnings
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from orthocal.effects.arms import outcome_nuisance, overlap_of, propensity_nuisance, require_binary
+from orthocal.errors import OrthocalError, OverlapWarning, require_inside, require_one_of
+from orthocal.losses import QuadraticLoss
+from orthocal.nuisances import Nuisance
+
+if TYPE_CHECKING:
+    from orthocal.arrays import Floats, Labels
+    from orthocal.losses import Loss
+    from orthocal.nuisances import Fitted
+    from orthocal.observations import Observations
+
+MOST_WEAK = 0.05
+"""Share of rows with a weak first stage above which a warning is due."""
+TARGETS = ("population", "compliers")
+
+
+@dataclass(frozen=True)
+class LATE:
+    r"""The local average treatment effect :math:`\tau(x) = E[Y(1) - Y(0) \mid A(1) > A(0), X = x]` of an instrument.
+
+    Needs an instrument as good as random given covariates, that moves the outcome through the treatment only (exclusion) and
+    treatment in one direction only (monotonicity). Treatment and instrument 0 or 1.
+
+    Parameters
+    ----------
+    target : {"population", "compliers"}
+        Which average is meant on a level set of the prediction. ``"population"``: :math:`E[\tau(X) \mid \cdot]`, everybody
+        counts alike (pseudo-outcome (ii) of MATH 4). ``"compliers"``: :math:`E[q\tau \mid \cdot]/E[q \mid \cdot]` with
+        :math:`q` the share of compliers, the effect on the people the instrument moves; never divides by :math:`q`, so the
+        choice with weak instruments. They differ where :math:`\tau` and :math:`q` vary together: with half the people at
+        :math:`\tau = 0, q = 0.8` and half at :math:`\tau = 1, q = 0.2` the answers are 0.5 and 0.2.
+    min_first_stage : float
+        ``"population"`` divides by :math:`q`, moved away from 0 to this size, its sign kept; where that happens the answer
+        falls back on the average effect of compliers.
+
+    Examples
+    --------
+    >>> LATE(target="compliers")
+    LATE(target='compliers', min_first_stage=0.05)
+    """
+
+    target: str = "population"
+    min_first_stage: float = 0.05
+
+    def strata(self, observations: Observations) -> Labels:
+        """Instrument and treatment together, where every combination is common enough to stratify by."""
+        return self._instrument(observations)
+
+    def nuisances(self, observations: Observations) -> list[Nuisance]:
+        """Propensity of the instrument; outcome and treatment without and with it.
+
+        When nobody is treated without the instrument, `treatment_z0` is 0 exactly and is not learnt; likewise at 1.
+        """
+        require_one_of(self.target, TARGETS, "target")
+        require_inside(self.min_first_stage, 0, 1, "min_first_stage")
+        z, a = self._instrument(observations), observations.treatment
+        require_binary(z, "instrument")
+        require_binary(a, "treatment")
+        without, has = z == 0, z == 1
+        taken = a.astype(float)
+        return [
+            propensity_nuisance(has, "instrument_propensity"),
+            outcome_nuisance("outcome_z0", observations.outcome, without),
+            outcome_nuisance("outcome_z1", observations.outcome, has),
+            Nuisance("treatment_z0", "treatment", taken, without, is_probability=True),
+            Nuisance("treatment_z1", "treatment", taken, has, is_probability=True),
+        ]
+
+    def loss(self, observations: Observations, fitted: Fitted) -> Loss:
+        """Squared loss on the pseudo-outcome, or the ratio loss of compliers."""
+        z, weight = self._instrument(observations), observations.weight
+        has = z == 1
+        pi, q = fitted["instrument_propensity"], fitted["treatment_z1"] - fitted["treatment_z0"]
+        psi_y = arm_contrast(observations.outcome, has, pi, fitted["outcome_z1"], fitted["outcome_z0"])
+        taken = observations.treatment.astype(float)
+        psi_a = arm_contrast(taken, has, pi, fitted["treatment_z1"], fitted["treatment_z0"])
+        weak = float(np.mean(np.abs(q) < self.min_first_stage))
+        notes = _first_stage(psi_a, weight, weak, self.min_first_stage, observations)
+        overlap = overlap_of({"with instrument": (has, pi), "without instrument": (~has, 1 - pi)}, fitted, notes)
+        if self.target == "compliers":
+            return QuadraticLoss(weight * psi_y, weight * psi_a, weight, observations.groups, overlap)
+        self._warn_if_weak(weak, notes)
+        average = float(weight @ psi_y / (weight @ psi_a))
+        chi = late_pseudo_outcome(psi_y, psi_a, *self._effect_and_divisor(fitted, q, average))
+        return QuadraticLoss(weight * chi, weight, weight, observations.groups, overlap)
+
+    def _instrument(self, observations: Observations) -> Labels:
+        if observations.instrument is None:
+            raise OrthocalError("Effect 'late' must have an `instrument`; none was given. Pass instrument=...")
+        return observations.instrument
+
+    def _effect_and_divisor(self, fitted: Fitted, q: Floats, average: float) -> tuple[Floats, Floats]:
+        """The plug-in effect, and q away from 0. Where q is moved the effect is supplied apart, not as p / q (MATH 4)."""
+        strong = np.abs(q) >= self.min_first_stage
+        p = fitted["outcome_z1"] - fitted["outcome_z0"]
+        tau = np.where(strong, p / np.where(strong, q, 1.0), average)
+        return tau, np.where(strong, q, np.where(q < 0, -1.0, 1.0) * self.min_first_stage)
+
+    def _warn_if_weak(self, weak: float, notes: tuple[str, ...]) -> None:
+        if weak > MOST_WEAK:
+            warnings.warn(
+                f"The instrument moves fewer than {self.min_first_stage:.0%} of people in {weak:.1%} of rows ({notes[0]}): "
+                "their effect falls back on the average one. Use LATE(target='compliers').",
+                OverlapWarning,
+                stacklevel=3,
+            )
+
+
+def arm_contrast(value: Floats, has: Labels, pi: Floats, with_: Floats, without: Floats) -> Floats:
+    r""":math:`\psi = m_1 - m_0 + H(v - m_z)`, :math:`H = z/\pi - (1-z)/(1-\pi)` (MATH 4 ii)."""
+    return with_ - without + np.where(has, (value - with_) / pi, -(value - without) / (1 - pi))
+
+
+def late_pseudo_outcome(psi_y: Floats, psi_a: Floats, tau: Floats, q: Floats) -> Floats:
+    r""":math:`\chi = \tau + (\psi_Y - \tau\psi_A)/q` (MATH 4 ii; errata E4 and E5 of the paper)."""
+    return tau + (psi_y - tau * psi_a) / q
+
+
+def _first_stage(
+    psi_a: Floats, weight: Floats, weak: float, least: float, observations: Observations
+) -> tuple[str, ...]:
+    """Strength of the instrument in words: share of compliers, its F statistic, weak rows, one-sided non-compliance."""
+    mean = float(weight @ psi_a / weight.sum())
+    error = float(np.sqrt(weight**2 @ (psi_a - mean) ** 2)) / float(weight.sum())
+    strength = (mean / error) ** 2 if error > 0 else np.inf
+    notes = [f"first stage: {mean:.3f} of people are compliers, F = {strength:.1f}"]
+    notes.append(f"{weak:.1%} of rows below {least} in first stage")
+    if observations.instrument is not None and not observations.treatment[observations.instrument == 0].any():
+        notes.append("nobody is treated without the instrument, which was used")
+    return tuple(notes)

@@ -1,0 +1,50 @@
+"""The overlap-weighted effect."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from orthocal.effects.arms import outcome_nuisance, overlap_of, require_binary
+from orthocal.losses import QuadraticLoss
+from orthocal.nuisances import Nuisance
+
+if TYPE_CHECKING:
+    from orthocal.arrays import Labels
+    from orthocal.losses import Loss
+    from orthocal.nuisances import Fitted
+    from orthocal.observations import Observations
+
+
+@dataclass(frozen=True)
+class OverlapCATE:
+    r"""The effect weighted by overlap: :math:`E[\pi(1-\pi)\tau \mid \cdot]/E[\pi(1-\pi) \mid \cdot]`, the target of the R-loss.
+
+    People who were almost sure of one treatment count little, so nothing is divided by a propensity: steady under poor overlap,
+    at the price of another target than the CATE's. Treatment 0 or 1. Orthogonal (MATH 2).
+    """
+
+    def strata(self, observations: Observations) -> Labels:
+        """Treatment levels."""
+        return observations.treatment
+
+    def nuisances(self, observations: Observations) -> list[Nuisance]:
+        """Propensity and the outcome over both arms."""
+        require_binary(observations.treatment, "treatment")
+        treated = observations.treatment.astype(float)
+        return [
+            Nuisance("propensity", "propensity", treated, is_probability=True),
+            outcome_nuisance("outcome", observations.outcome),
+        ]
+
+    def loss(self, observations: Observations, fitted: Fitted) -> Loss:
+        """Ratio loss of residual on residual."""
+        treated, weight = observations.treatment.astype(float), observations.weight
+        surprise = treated - fitted["propensity"]
+        numerator = surprise * (observations.outcome - fitted["outcome"])
+        shown = np.clip(fitted["propensity"], fitted.clip, 1 - fitted.clip)  # for the summary only
+        got = observations.treatment == 1
+        overlap = overlap_of({"treated": (got, shown), "control": (~got, 1 - shown)}, fitted)
+        return QuadraticLoss(weight * numerator, weight * surprise**2, weight, observations.groups, overlap)

@@ -1,0 +1,110 @@
+"""The conditional quantile under treatment."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from orthocal.effects.arms import hajek, overlap_of, propensity_nuisance, require_levels
+from orthocal.errors import OrthocalError, require_inside
+from orthocal.laws import FunctionLaw, TableLaw
+from orthocal.losses import HingeLoss
+from orthocal.nuisances import Nuisance
+from orthocal.nuisances.conditional_law import ConditionalLaw
+
+if TYPE_CHECKING:
+    from orthocal.arrays import Booleans, Floats, Labels
+    from orthocal.losses import Loss
+    from orthocal.nuisances import Fitted
+    from orthocal.observations import Observations
+
+LEVELS = 41
+"""At how many quantiles of the arm's outcomes a conditional law is tabulated."""
+
+
+@dataclass(frozen=True)
+class QuantileUnderTreatment:
+    r"""The quantile :math:`\theta_0(x)` of the outcome under one arm: :math:`P(Y(\text{arm}) \le \theta_0(x) \mid X = x) = Q`.
+
+    The loss is pinball loss with inverse propensity weights and a correction (MATH 6; paper, equation of QUT). It is orthogonal
+    at the level where its nuisance F(level | x) is taken, so `prediction` must be given from the start; the conditional law is
+    learnt once, and `loss.at(prediction)` moves the level. Arms are calibrated one at a time: a difference of two calibrated
+    quantiles is not itself calibrated (MATH E22). Assumptions as for the CATE.
+
+    Parameters
+    ----------
+    quantile : float
+    arm : object
+    """
+
+    quantile: float = 0.5
+    arm: Any = 1
+
+    def strata(self, observations: Observations) -> Labels:
+        """In the arm or not."""
+        return np.asarray(observations.treatment == self.arm)
+
+    def nuisances(self, observations: Observations) -> list[Nuisance]:
+        """Propensity of the arm, and the law of the outcome in it."""
+        require_inside(self.quantile, 0, 1, "quantile")
+        require_levels(observations.treatment, ("arm", self.arm))
+        got = np.asarray(observations.treatment == self.arm)
+        return [propensity_nuisance(got), law_nuisance(observations.outcome, got)]
+
+    def loss(self, observations: Observations, fitted: Fitted) -> Loss:
+        """Corrected pinball loss at the prediction."""
+        level = level_of(observations, "quantile")
+        got, pi, weight = observations.treatment == self.arm, fitted["propensity"], observations.weight
+        slope = weight * hajek(got / pi, observations, fitted)
+        below, law = fitted["below"], fitted["below"]
+        if isinstance(below, np.ndarray):  # known at one level only
+            law, tilt = None, corrected_tilt(self.quantile, slope, weight, below)
+        else:
+            tilt = np.zeros(len(weight))
+        overlap = overlap_of({"arm": (got, pi)}, fitted)
+        loss = HingeLoss(
+            observations.outcome,
+            slope,
+            tilt,
+            weight=weight,
+            groups=observations.groups,
+            overlap=overlap,
+            quantile=self.quantile,
+            law=law,
+        )
+        return loss.at(level)
+
+
+def corrected_tilt(quantile: float, slope: Floats, weight: Floats, below: Floats) -> Floats:
+    r""":math:`t = \omega Q + (s - \omega) f` (MATH 6.1)."""
+    return weight * quantile + (slope - weight) * below
+
+
+def law_nuisance(outcome: Floats, got: Booleans) -> Nuisance:
+    """Return the conditional law of the outcome in an arm, tabulated at quantiles of the arm's outcomes."""
+    levels = np.unique(np.quantile(outcome[got], np.linspace(0, 1, LEVELS)))
+    if len(levels) == 1:
+        levels = np.array([levels[0] - 0.5, levels[0]])
+    return Nuisance(
+        "below",
+        "below",
+        outcome,
+        got,
+        is_probability=True,
+        wrap=partial(ConditionalLaw, levels=levels),
+        finish=partial(TableLaw, levels),
+        call=lambda function, X: FunctionLaw(function, X, levels),
+    )
+
+
+def level_of(observations: Observations, name: str) -> Floats:
+    """Return the prediction, at whose level the nuisance is taken."""
+    if observations.prediction is None:
+        raise OrthocalError(
+            f"Effect {name!r} must have a `prediction` before its loss can be built: a nuisance is taken at the predicted level. "
+            "Pass prediction=..."
+        )
+    return observations.prediction

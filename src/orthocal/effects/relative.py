@@ -1,0 +1,52 @@
+"""The relative effect."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from orthocal.effects.arms import both_propensities, overlap_of
+from orthocal.effects.cate import CATE
+from orthocal.effects.formulas import doubly_robust_mean
+from orthocal.losses import QuadraticLoss
+
+if TYPE_CHECKING:
+    from orthocal.arrays import Labels
+    from orthocal.losses import Loss
+    from orthocal.nuisances import Fitted, Nuisance
+    from orthocal.observations import Observations
+
+
+@dataclass(frozen=True)
+class RelativeEffect:
+    r"""The ratio :math:`E[Y(\text{arm}) \mid \cdot] / E[Y(\text{control}) \mid \cdot]`: 1.2 is a rise by a fifth.
+
+    On a level set of the prediction the target is the ratio of mean outcomes, not the mean of ratios. For outcomes with a
+    positive mean. Orthogonal and doubly robust (MATH 5); assumptions as for the CATE.
+
+    Parameters
+    ----------
+    arm, control : object
+    """
+
+    arm: Any = 1
+    control: Any = 0
+
+    def strata(self, observations: Observations) -> Labels:
+        """Treatment levels."""
+        return observations.treatment
+
+    def nuisances(self, observations: Observations) -> list[Nuisance]:
+        """Those of the CATE."""
+        return CATE(self.arm, self.control).nuisances(observations)
+
+    def loss(self, observations: Observations, fitted: Fitted) -> Loss:
+        """Ratio loss of the two doubly robust means."""
+        treated, control = observations.treatment == self.arm, observations.treatment == self.control
+        (pi1, pi0), y, weight = both_propensities(fitted), observations.outcome, observations.weight
+        numerator = doubly_robust_mean(y, treated, pi1, fitted["outcome_treated"])
+        denominator = doubly_robust_mean(y, control, pi0, fitted["outcome_control"])
+        overlap = overlap_of({"treated": (treated, pi1), "control": (control, pi0)}, fitted)
+        return QuadraticLoss(
+            weight * numerator, weight * denominator, weight, observations.groups, overlap, unit="ratio"
+        )

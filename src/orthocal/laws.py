@@ -1,0 +1,186 @@
+"""Conditional laws: the distribution of the outcome given covariates, one per row, at any level."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Protocol, Self
+
+import numpy as np
+
+from orthocal.errors import OrthocalError, require_length
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from orthocal.arrays import Floats, Rows
+
+
+class Law(Protocol):
+    """F(v | x) for each row, and the integrals of it that risks need."""
+
+    def __len__(self) -> int: ...
+
+    def __getitem__(self, rows: Rows) -> Self:
+        """The laws of some rows."""
+        ...
+
+    def below(self, v: Floats) -> Floats:
+        """P(Y <= v | x) of each row at its own level."""
+        ...
+
+    def shortfall(self, v: Floats) -> Floats:
+        """E[(v - Y)_+ | x], the integral of F up to v."""
+        ...
+
+    def squared_shortfall(self, v: Floats) -> Floats:
+        """E[(v - Y)_+^2 | x] / 2, the integral of the shortfall up to v."""
+        ...
+
+    def quantile(self, q: float) -> Floats:
+        """Smallest v with F(v | x) >= q."""
+        ...
+
+    def mean(self) -> Floats:
+        """E[Y | x]."""
+        ...
+
+
+@dataclass(frozen=True, eq=False)
+class TableLaw:
+    """Laws tabulated at common levels, linear in between, with atoms of what is left at the two ends.
+
+    Parameters
+    ----------
+    levels : array of shape (levels,)
+        Increasing; the first and last bound the support.
+    table : array of shape (rows, levels)
+        F at each level, nondecreasing along a row.
+    """
+
+    levels: Floats
+    table: Floats
+
+    def __len__(self) -> int:
+        return len(self.table)
+
+    def __getitem__(self, rows: Rows) -> TableLaw:
+        return TableLaw(self.levels, self.table[rows])
+
+    def below(self, v: Floats) -> Floats:
+        """F(v | x) of each row."""
+        cell, step = self._cell(v)
+        row = np.arange(len(self))
+        inside = self.table[row, cell] + (self.table[row, cell + 1] - self.table[row, cell]) * step
+        return np.where(v < self.levels[0], 0.0, np.where(v >= self.levels[-1], 1.0, inside))
+
+    def shortfall(self, v: Floats) -> Floats:
+        """E[(v - Y)_+ | x] by exact integration of the linear pieces."""
+        return self._integrals(v)[0]
+
+    def squared_shortfall(self, v: Floats) -> Floats:
+        """E[(v - Y)_+^2 | x] / 2 by exact integration of the quadratic pieces."""
+        return self._integrals(v)[1]
+
+    def quantile(self, q: float) -> Floats:
+        """Smallest v with F(v | x) >= q."""
+        reached = self.table >= q
+        reached[:, -1] = True
+        cell = reached.argmax(axis=1)
+        row, before = np.arange(len(self)), np.maximum(cell - 1, 0)
+        low, high = self.table[row, before], self.table[row, cell]
+        step = np.where(high > low, (q - low) / np.where(high > low, high - low, 1.0), 1.0)
+        value = self.levels[before] + np.clip(step, 0, 1) * (self.levels[cell] - self.levels[before])
+        return np.where(cell == 0, self.levels[0], value)
+
+    def mean(self) -> Floats:
+        """E[Y | x]."""
+        top = np.full(len(self), self.levels[-1])
+        return top - self.shortfall(top)
+
+    def _cell(self, v: Floats) -> tuple[Any, Floats]:
+        cell = np.clip(np.searchsorted(self.levels, v, side="right") - 1, 0, len(self.levels) - 2)
+        width = self.levels[cell + 1] - self.levels[cell]
+        return cell, np.clip((v - self.levels[cell]) / width, 0, 1)
+
+    def _integrals(self, v: Floats) -> tuple[Floats, Floats]:
+        """First and second integral of F from the lowest level to v; F is 1 beyond the highest."""
+        width = np.diff(self.levels)
+        first, second = self._cumulative(width)
+        cell, step = self._cell(v)
+        row, h = np.arange(len(self)), step * width[cell]
+        start, slope = self.table[row, cell], (self.table[row, cell + 1] - self.table[row, cell]) / width[cell]
+        one = first[row, cell] + start * h + slope * h**2 / 2
+        two = second[row, cell] + first[row, cell] * h + start * h**2 / 2 + slope * h**3 / 6
+        beyond = np.maximum(v - self.levels[-1], 0)
+        return one + beyond, two + one * beyond + beyond**2 / 2
+
+    def _cumulative(self, width: Floats) -> tuple[Floats, Floats]:
+        """Both integrals at every level."""
+        low, high = self.table[:, :-1], self.table[:, 1:]
+        zero = np.zeros((len(self), 1))
+        first = np.hstack([zero, np.cumsum((low + high) / 2 * width, axis=1)])
+        pieces = first[:, :-1] * width + (2 * low + high) * width**2 / 6
+        return first, np.hstack([zero, np.cumsum(pieces, axis=1)])
+
+
+@dataclass(frozen=True, eq=False)
+class FunctionLaw:
+    """A law the user knows: a function of (X, level), integrated where need be over a grid of levels.
+
+    Parameters
+    ----------
+    function : callable
+        ``function(X, level)`` gives P(Y <= level | x) of each row.
+    X : array or data frame
+    grid : array
+        Levels that cover the outcomes, for the integrals.
+    rows : array, optional
+        Which rows of `X` this law is about; all by default.
+    """
+
+    function: Callable[[Any, Floats], Any]
+    X: Any
+    grid: Floats
+    rows: Any = None
+
+    def __len__(self) -> int:
+        return len(self.X) if self.rows is None else len(self.rows)
+
+    def __getitem__(self, rows: Rows) -> FunctionLaw:
+        every = np.arange(len(self.X)) if self.rows is None else self.rows
+        return FunctionLaw(self.function, self.X, self.grid, every[rows])
+
+    def below(self, v: Floats) -> Floats:
+        """F(v | x) of each row, by the function itself."""
+        if self.rows is None:
+            return self._ask(v)
+        spread = np.full(len(self.X), float(self.grid[0]))
+        spread[self.rows] = v
+        return self._ask(spread)[self.rows]
+
+    def shortfall(self, v: Floats) -> Floats:
+        """E[(v - Y)_+ | x], by the table."""
+        return self._table().shortfall(v)
+
+    def squared_shortfall(self, v: Floats) -> Floats:
+        """E[(v - Y)_+^2 | x] / 2, by the table."""
+        return self._table().squared_shortfall(v)
+
+    def quantile(self, q: float) -> Floats:
+        """Smallest v with F(v | x) >= q, by the table."""
+        return self._table().quantile(q)
+
+    def mean(self) -> Floats:
+        """E[Y | x], by the table."""
+        return self._table().mean()
+
+    def _ask(self, v: Floats) -> Floats:
+        answer = np.asarray(self.function(self.X, v), dtype=np.float64)
+        require_length(answer, len(v), "below")
+        if not ((answer >= 0) & (answer <= 1)).all():
+            raise OrthocalError("`below` as given must be a probability in [0, 1] in every row; it is not.")
+        return answer
+
+    def _table(self) -> TableLaw:
+        columns = [self.below(np.full(len(self), level)) for level in self.grid]
+        return TableLaw(self.grid, np.column_stack(columns))

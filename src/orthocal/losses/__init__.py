@@ -1,0 +1,11 @@
+"""Losses: one convex function of a number per row, nuisances already filled in.
+
+The loss is the hub: everything downstream sees only (prediction, loss).
+"""
+
+from orthocal.losses.expectile import ExpectileLoss
+from orthocal.losses.hinge import HingeLoss
+from orthocal.losses.protocol import Loss, Overlap, as_counts, total_mass
+from orthocal.losses.quadratic import QuadraticLoss
+
+__all__ = ["ExpectileLoss", "HingeLoss", "Loss", "Overlap", "QuadraticLoss", "as_counts", "total_mass"]
