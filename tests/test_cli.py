@@ -95,6 +95,17 @@ def test_weights_groups_arms_and_a_propensity_column(table, tmp_path):
     assert run(*arguments, "--covariates", "x0,x1", "--jobs", "1", "--out", tmp_path / "out") == 0
 
 
+def test_other_effects_take_their_own_settings(table, tmp_path):
+    csv.write_csv(
+        table.append_column("z", pa.array(np.where(np.arange(600) % 5 == 0, 0, table["a"].to_numpy()))),
+        tmp_path / "data.csv",
+    )
+    common = ["assess", tmp_path / "data.csv", *COMMON, "--prediction", "tau", "--covariates", "x0,x1"]
+    late = ["--effect", "late", "--instrument", "z", "--propensity", "0.5", "--target", "compliers"]
+    assert run(*common, *late, "--out", tmp_path / "late") == 0
+    assert run(*common, "--effect", "cvar", "--level", "0.8", "--out", tmp_path / "cvar") == 0
+
+
 def test_demo_runs_from_nothing_to_a_verdict(tmp_path, capsys):
     assert run("demo", "--out", tmp_path / "demo", "--jobs", "1") == 0
     said = capsys.readouterr().out
@@ -120,6 +131,11 @@ def test_version_and_help(capsys):
         (["--prediction", "tau", "--propensity", "1.0"], "strictly inside (0, 1)"),
         (["--prediction", "tau", "--effect", "lates"], "`effect` must be one of"),
         (["--prediction", "tau", "--method", "splines"], "`method` must be one of"),
+        (
+            ["--prediction", "tau", "--quantile", "0.5"],
+            "`--quantile` must belong to the effect; 'cate' has arm, control",
+        ),
+        (["--prediction", "tau", "--effect", "late"], "must have an `instrument`"),
         (["--prediction", "tau", "--arm", "7"], "`arm`=7 must occur in the treatment column"),
         (["--prediction", "tau", "--holdout", "1.5"], "`holdout` must lie in [0, 1)"),
         (["--prediction", "tau", "--holdout", "0.999"], "leaves too few of the 600 rows"),

@@ -39,7 +39,13 @@ def quantile():
 
 
 def of_late(data, effect="late", **changes):
-    columns = {"treatment": data.treatment, "instrument": data.instrument, "learners": FAST, "random_state": 0, **changes}
+    columns = {
+        "treatment": data.treatment,
+        "instrument": data.instrument,
+        "learners": FAST,
+        "random_state": 0,
+        **changes,
+    }
     return orthogonal_loss(effect, data.X, data.y, **columns)
 
 
@@ -60,7 +66,9 @@ def test_one_sided_non_compliance_is_used(late):
 
 def test_a_weak_instrument_is_warned_of_and_kept_finite(late):
     weak = {"treatment_z0": 0.2, "treatment_z1": np.where(late.X[:, 0] > 0, 0.2 + 1e-9, 0.8)}
-    with pytest.warns(OverlapWarning, match=r"fewer than 5% of people in (49|50|51).\d% of rows \(first stage: 0\.\d+ of people"):
+    with pytest.warns(
+        OverlapWarning, match=r"fewer than 5% of people in (49|50|51).\d% of rows \(first stage: 0\.\d+ of people"
+    ):
         loss = of_late(late, nuisances=weak)
     assert np.isfinite(loss.numerator).all()
     assert np.abs(loss.numerator).max() < 1e3
@@ -246,7 +254,11 @@ def test_an_own_effect_by_its_formula():
     [
         ("late", {"instrument": None}, "must have an `instrument`"),
         ("late", {"instrument": np.ones(400)}, "`instrument` must take both 0 and 1"),
-        ("late", {"instrument": np.arange(400) % 3}, "`instrument` must be 0 or 1 in every row for this effect; 2 occurs"),
+        (
+            "late",
+            {"instrument": np.arange(400) % 3},
+            "`instrument` must be 0 or 1 in every row for this effect; 2 occurs",
+        ),
         ("late", {"treatment": np.arange(400) % 3}, "`treatment` must be 0 or 1"),
         (LATE(target="everyone"), {}, "`target` must be one of 'population', 'compliers'"),
         (LATE(min_first_stage=0), {}, "`min_first_stage` must lie strictly between 0 and 1"),
@@ -268,5 +280,3 @@ def test_bad_input_gets_one_sentence(effect, changes, message):
         orthogonal_loss(effect, data.X, data.y, learners=None, **columns)
     assert message in str(caught.value)
     assert "\n" not in str(caught.value)
-
-

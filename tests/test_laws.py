@@ -64,5 +64,7 @@ def test_a_learnt_law_rises_and_is_close(weight):
 
 
 def test_a_law_of_one_outcome_is_a_step():
-    model = ConditionalLaw(LogisticRegression(), np.array([0.5, 1.0]), random_state=0).fit(np.ones((5, 1)), np.ones(5) * 0.2)
+    model = ConditionalLaw(LogisticRegression(), np.array([0.5, 1.0]), random_state=0).fit(
+        np.ones((5, 1)), np.ones(5) * 0.2
+    )
     np.testing.assert_array_equal(model.predict(np.ones((2, 1))), 1.0)

@@ -105,7 +105,7 @@ def test_expectile_solvers_agree_with_a_general_search():
     assert abs(loss.derivative(np.full(300, single[0])).sum()) < 1e-7
     edges, values = monotone(loss, x)
     block = np.searchsorted(edges, x)
-    for b in range(len(values)):
+    for b in np.flatnonzero((values > loss.bounds[0] + 1e-9) & (values < loss.bounds[1] - 1e-9)):
         assert abs(loss.derivative(np.full(300, values[b]))[block == b].sum()) < 1e-6
 
 

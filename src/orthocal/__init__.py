@@ -9,6 +9,7 @@ if TYPE_CHECKING:
     from orthocal.assessment import Assessment, Comparison, assess, compare
     from orthocal.calibration import CausalCalibrator
     from orthocal.calibrators import Auto, Histogram, Identity, Isotonic, Linear, Platt, Spline
+    from orthocal.cross_model import CrossCalibratedModel
     from orthocal.effects import (
         CATE,
         CATT,
@@ -25,6 +26,7 @@ if TYPE_CHECKING:
     from orthocal.losses import ExpectileLoss, HingeLoss, Loss, QuadraticLoss
     from orthocal.mapfile import load, save
     from orthocal.orthogonal import orthogonal_loss
+    from orthocal.orthogonality import Population, check_orthogonality
 
 __version__ = "0.1.0"
 
@@ -66,8 +68,42 @@ _HOMES = {
     "save": "mapfile",
 }
 
-__all__ = [  # noqa: PLE0604
-    *_HOMES,
+__all__ = [
+    "CATE",
+    "CATT",
+    "LATE",
+    "Assessment",
+    "Auto",
+    "CVaRUnderTreatment",
+    "CausalCalibrator",
+    "CausalDerivative",
+    "Comparison",
+    "CrossCalibratedModel",
+    "ExpectileLoss",
+    "ExpectileUnderTreatment",
+    "HingeLoss",
+    "Histogram",
+    "HonestyWarning",
+    "Identity",
+    "Isotonic",
+    "Linear",
+    "Loss",
+    "OrthocalError",
+    "OverlapCATE",
+    "OverlapWarning",
+    "Platt",
+    "Population",
+    "PseudoOutcome",
+    "QuadraticLoss",
+    "QuantileUnderTreatment",
+    "RelativeEffect",
+    "Spline",
+    "assess",
+    "check_orthogonality",
+    "compare",
+    "load",
+    "orthogonal_loss",
+    "save",
 ]
 
 

@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from orthocal.maps import Map, StepMap
     from orthocal.observations import Observations
 
+
 class CausalCalibrator(BaseEstimator):  # type: ignore[misc]
     r"""Calibrate a model of causal effects: among people predicted :math:`v`, make the average effect :math:`v`.
 
@@ -246,9 +247,7 @@ class CausalCalibrator(BaseEstimator):  # type: ignore[misc]
         honest = np.empty(len(prediction))
         for k in np.unique(fold):
             others = np.flatnonzero(fold != k)
-            own = fit_calibrator(
-                self.method, prediction[others], self.loss_[others], self.refinements, fold[others]
-            )
+            own = fit_calibrator(self.method, prediction[others], self.loss_[others], self.refinements, fold[others])
             honest[fold == k] = own.predict(prediction[fold == k])
         return honest
 
@@ -281,8 +280,8 @@ class CausalCalibrator(BaseEstimator):  # type: ignore[misc]
         return learn_three_way(effect, rows, X, given, self.method, recipe, self.refinements)
 
     def _with_calibrator(self, learnt: Orthogonal) -> tuple[Orthogonal, Calibrator]:
-        assert learnt.prediction is not None  # noqa: S101: fit asked for it
-        return learnt, fit_calibrator(self.method, learnt.prediction, learnt.loss, self.refinements, learnt.fold)
+        prediction = cast("Floats", learnt.prediction)  # fit asked for it
+        return learnt, fit_calibrator(self.method, prediction, learnt.loss, self.refinements, learnt.fold)
 
     @property
     def _fitted_prediction(self) -> Floats:

@@ -34,8 +34,18 @@ Prediction = Annotated[
     typer.Option("--prediction", help="Column of predicted effects, by a model not trained on these rows."),
 ]
 Predictions = Annotated[list[str], typer.Option("--prediction", help="Column of predicted effects; may be repeated.")]
-EffectName = Annotated[str, typer.Option("--effect", help="What is estimated.")]
-Method = Annotated[str, typer.Option("--method", help="identity, linear, isotonic, histogram or platt.")]
+EffectName = Annotated[
+    str,
+    typer.Option("--effect", help="cate, late, derivative, quantile, overlap, catt, relative, cvar or expectile."),
+]
+Method = Annotated[str, typer.Option("--method", help="auto, identity, linear, isotonic, histogram, spline or platt.")]
+Instrument = Annotated[str | None, typer.Option("--instrument", help="Instrument column (effect late).")]
+Quantile = Annotated[
+    float | None, typer.Option("--quantile", help="Which quantile (effect quantile); 0.5 if left out.")
+]
+Level = Annotated[float | None, typer.Option("--level", help="Which level (effects cvar and expectile).")]
+Target = Annotated[str | None, typer.Option("--target", help="population or compliers (effect late).")]
+Correction = Annotated[str | None, typer.Option("--correction", help="gaussian, shift or riesz (effect derivative).")]
 Arm = Annotated[str | None, typer.Option("--arm", help="Treatment level whose effect is judged; 1 if left out.")]
 Control = Annotated[str | None, typer.Option("--control", help="Treatment level it is compared with; 0 if left out.")]
 Propensity = Annotated[str | None, typer.Option("--propensity", help="Known propensity: a number or a column.")]
@@ -62,7 +72,7 @@ def root(version: Annotated[bool, typer.Option("--version", help="Print the vers
 
 
 @app.command()
-def demo(out: Out = Path("orthocal-demo"), method: Method = "isotonic", seed: Seed = 0, jobs: Jobs = -1) -> None:
+def demo(out: Out = Path("orthocal-demo"), method: Method = "auto", seed: Seed = 0, jobs: Jobs = -1) -> None:
     """Run the whole job on a real table: 9,275 households and their 401(k) plans."""
     from orthocal.demo import run_demo
     from orthocal.tables import all_or_nothing
@@ -86,9 +96,14 @@ def calibrate(
     treatment: Treatment,
     prediction: Prediction,
     effect: EffectName = "cate",
-    method: Method = "isotonic",
+    method: Method = "auto",
+    instrument: Instrument = None,
     arm: Arm = None,
     control: Control = None,
+    quantile: Quantile = None,
+    level: Level = None,
+    target: Target = None,
+    correction: Correction = None,
     propensity: Propensity = None,
     covariates: Covariates = None,
     weight: Weight = None,
@@ -109,13 +124,15 @@ def calibrate(
     from orthocal.tables import all_or_nothing, read_table, with_column, write_table
     from orthocal.verified import calibrate_and_verify
 
+    settings = {"quantile": quantile, "level": level, "target": target, "correction": correction}
+    chosen = _effect(effect, arm=_level(arm), control=_level(control), **settings)
     table = read_table(data)
-    roles = [outcome, treatment, prediction, weight, groups]
+    roles = _roles(outcome, treatment, prediction, instrument, weight, groups)
     X, observations, known = _observe(table, roles, covariates, propensity)
     with all_or_nothing(out) as folder:
         with to_person.status(f"Learning nuisances on {table.num_rows:,} rows, calibrating, judging ..."):
             done = calibrate_and_verify(
-                _effect(effect, arm=arm, control=control),
+                chosen,
                 method,
                 observations,
                 X,
@@ -139,8 +156,13 @@ def assess(
     treatment: Treatment,
     prediction: Predictions,
     effect: EffectName = "cate",
+    instrument: Instrument = None,
     arm: Arm = None,
     control: Control = None,
+    quantile: Quantile = None,
+    level: Level = None,
+    target: Target = None,
+    correction: Correction = None,
     propensity: Propensity = None,
     covariates: Covariates = None,
     weight: Weight = None,
@@ -160,14 +182,16 @@ def assess(
     from orthocal.orthogonal import Recipe, learn_cross
     from orthocal.tables import all_or_nothing, column, read_table
 
+    settings = {"quantile": quantile, "level": level, "target": target, "correction": correction}
+    chosen = _effect(effect, arm=_level(arm), control=_level(control), **settings)
     table = read_table(data)
-    roles = [outcome, treatment, prediction[0], weight, groups]
+    roles = _roles(outcome, treatment, prediction[0], instrument, weight, groups)
     X, observations, known = _observe(table, roles, covariates, propensity, prediction)
     columns = {name: as_numbers(column(table, name, "prediction"), name) for name in prediction}
     with all_or_nothing(out) as folder:
         with to_person.status(f"Learning nuisances on {table.num_rows:,} rows, judging ..."):
             recipe = Recipe(clip=clip, random_state=seed, n_jobs=jobs)
-            learnt = learn_cross(_effect(effect, arm=arm, control=control), observations, X, known, folds, recipe)
+            learnt = learn_cross(chosen, observations, X, known, folds, recipe)
             verdicts = judge(columns, learnt.loss, random_state=seed)
         _write_json({name: verdict.to_dict() for name, verdict in verdicts.items()}, folder / "assessment.json")
         for name, verdict in verdicts.items():
@@ -213,9 +237,17 @@ def _show_warning(message: Warning | str, *_: Any) -> None:
     to_person.print(f"Warning: {message}", soft_wrap=True, markup=False)
 
 
+def _roles(
+    outcome: str, treatment: str, prediction: str, instrument: str | None, weight: str | None, groups: str | None
+) -> dict[str, str | None]:
+    """Name the column of each role; the keys are what `observe` calls them."""
+    names = {"y": outcome, "treatment": treatment, "prediction": prediction, "instrument": instrument}
+    return {**names, "sample_weight": weight, "groups": groups}
+
+
 def _observe(
     table: Table,
-    roles: Sequence[str | None],
+    roles: dict[str, str | None],
     covariates: str | None,
     propensity: str | None,
     predictions: Sequence[str] = (),
@@ -224,32 +256,20 @@ def _observe(
     from orthocal.observations import observe
     from orthocal.tables import column, select
 
-    outcome, treatment, prediction, weight, groups = roles
-    known: dict[str, Any] = {}
-    taken = {*roles, *predictions, propensity}
+    taken = {*roles.values(), *predictions, propensity}
     names = covariates.split(",") if covariates else [name for name in table.column_names if name not in taken]
     X = select(table, names, "covariate")
-    if propensity is not None:
-        known["propensity"] = _number_or_column(table, propensity)
+    spoken = {"y": "outcome", "sample_weight": "weight"}
     found = {
-        role: None if name is None else column(table, name, role)
-        for role, name in {
-            "outcome": outcome,
-            "treatment": treatment,
-            "prediction": prediction,
-            "weight": weight,
-            "groups": groups,
-        }.items()
+        role: None if name is None else column(table, name, spoken.get(role, role)) for role, name in roles.items()
     }
-    observations = observe(
-        X,
-        found["outcome"],
-        treatment=found["treatment"],
-        prediction=found["prediction"],
-        sample_weight=found["weight"],
-        groups=found["groups"],
-    )
-    return X, observations, known
+    known = {} if propensity is None else {_propensity_name(roles): _number_or_column(table, propensity)}
+    return X, observe(X, found.pop("y"), **found), known
+
+
+def _propensity_name(roles: dict[str, str | None]) -> str:
+    """With an instrument, its propensity is the one that can be known."""
+    return "propensity" if roles["instrument"] is None else "instrument_propensity"
 
 
 def _number_or_column(table: Table, text: str) -> Any:
@@ -261,7 +281,7 @@ def _number_or_column(table: Table, text: str) -> Any:
         return column(table, text, "propensity")
 
 
-def _effect(name: str, **settings: str | None) -> Any:
+def _effect(name: str, **settings: Any) -> Any:
     """Return the effect with the settings that were given; one it has no use for is an error."""
     from dataclasses import fields
 
@@ -269,20 +289,24 @@ def _effect(name: str, **settings: str | None) -> Any:
     from orthocal.errors import require_one_of
 
     require_one_of(name, EFFECTS, "effect")
-    given = {key: _level(text) for key, text in settings.items() if text is not None}
+    given = {key: value for key, value in settings.items() if value is not None}
+    known = [field.name for field in fields(EFFECTS[name])]
     for key in given:
-        require_one_of(key, [field.name for field in fields(EFFECTS[name])], f"--{key} of effect {name}")
+        if key not in known:
+            raise OrthocalError(
+                f"`--{key}` must belong to the effect; {name!r} has {', '.join(known) or 'no settings'}."
+            )
     return EFFECTS[name](**given)
 
 
-def _level(text: str) -> Any:
-    """A treatment level as the type a reader of CSV gives it."""
+def _level(text: str | None) -> Any:
+    """Return a treatment level as the type a reader of CSV gives it."""
     for kind in (int, float):
         try:
-            return kind(text)
+            return None if text is None else kind(text)
         except ValueError:
             continue
-    return {"true": True, "false": False}.get(text.lower(), text)
+    return {"true": True, "false": False}.get(str(text).lower(), text)
 
 
 def _write_verdict(done: Verified, folder: Path, title: str) -> None:
@@ -310,6 +334,8 @@ def _print_verdict(done: Verified) -> None:
         return
     typer.echo(f"AFTER (the same {len(done.judged):,} rows, which the map never saw)\n{done.after.summary()}\n")
     low, high = done.comparison.interval
+    if done.reason:
+        typer.echo(f"Method: {done.reason}")
     typer.echo(
         f"Did calibration help? {done.comparison.verdict}: mean loss changed by {done.comparison.risk_difference:.4g} "
         f"(interval {low:.4g} to {high:.4g}).\n"

@@ -14,12 +14,12 @@ from orthocal.folds import assign_folds, generator
 from orthocal.losses import QuadraticLoss
 from orthocal.models import prediction_of
 from orthocal.nuisances.wrapped import fit_weighted
-from orthocal.observations import as_matrix, observe
+from orthocal.observations import encode, observe
 from orthocal.orthogonal import Recipe, learn_cross
 from orthocal.refinement import fit_calibrator
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Callable, Mapping
 
     from orthocal.arrays import Floats, Integers
     from orthocal.calibrators import Calibrator
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from orthocal.maps import Map
     from orthocal.observations import Observations
 
-COMBINE = {"median": np.median, "mean": np.mean}
+COMBINE: dict[str, Callable[..., Any]] = {"median": np.median, "mean": np.mean}
 
 
 class CrossCalibratedModel(BaseEstimator):  # type: ignore[misc]
@@ -111,9 +111,10 @@ class CrossCalibratedModel(BaseEstimator):  # type: ignore[misc]
         fold = assign_folds(self.folds, effect.strata(rows), rows.groups, rng)
         recipe = Recipe(self.learners, self.clip, rng, self.n_jobs)
         if hasattr(self.estimator, "fit"):
+            matrix, self.encoding_ = encode(X)
             self.loss_: Loss = learn_cross(effect, rows, X, nuisances, fold, recipe).loss
-            self.models_ = _regressors(self.estimator, as_matrix(X), self.loss_, fold)
-            self.prediction_ = _out_of_fold(self.models_, as_matrix(X), fold)
+            self.models_ = _regressors(self.estimator, matrix, self.loss_, fold)
+            self.prediction_ = _out_of_fold(self.models_, matrix, fold)
         else:
             self.models_ = [self._own_model(X, rows, np.flatnonzero(fold != k)) for k in range(int(fold.max()) + 1)]
             self.prediction_ = _out_of_fold(self.models_, X, fold)
@@ -127,7 +128,7 @@ class CrossCalibratedModel(BaseEstimator):  # type: ignore[misc]
         """Return the calibrated effect of each row: the fold models' calibrated answers, combined."""
         if not hasattr(self, "map_"):
             raise OrthocalError("This CrossCalibratedModel must be fitted first. Call fit(X, y, treatment=...).")
-        asked = as_matrix(X) if hasattr(self.estimator, "fit") else X
+        asked = encode(X, like=self.encoding_)[0] if hasattr(self.estimator, "fit") else X
         answers = [self.map_.predict(prediction_of(model, asked)) for model in self.models_]
         return np.asarray(COMBINE[self.combine](np.stack(answers), axis=0))
 

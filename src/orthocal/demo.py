@@ -28,7 +28,7 @@ def t_learner(X: Floats, y: Floats, treatment: Integers, seed: int) -> Any:
     return lambda rows: arms[1].predict(rows) - arms[0].predict(rows)
 
 
-def run_demo(method: str = "isotonic", seed: int = 0, n_jobs: int | None = None) -> Verified:
+def run_demo(method: str = "auto", seed: int = 0, n_jobs: int | None = None) -> Verified:
     """Train an effect model on a third of the 401ksubs rows, calibrate it on another, judge both on the last."""
     data = load_401ksubs()
     rng = generator(seed)

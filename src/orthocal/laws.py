@@ -71,7 +71,7 @@ class TableLaw:
         cell, step = self._cell(v)
         row = np.arange(len(self))
         inside = self.table[row, cell] + (self.table[row, cell + 1] - self.table[row, cell]) * step
-        return np.where(v < self.levels[0], 0.0, np.where(v >= self.levels[-1], 1.0, inside))
+        return np.asarray(np.where(v < self.levels[0], 0.0, np.where(v >= self.levels[-1], 1.0, inside)))
 
     def shortfall(self, v: Floats) -> Floats:
         """E[(v - Y)_+ | x] by exact integration of the linear pieces."""
@@ -90,12 +90,12 @@ class TableLaw:
         low, high = self.table[row, before], self.table[row, cell]
         step = np.where(high > low, (q - low) / np.where(high > low, high - low, 1.0), 1.0)
         value = self.levels[before] + np.clip(step, 0, 1) * (self.levels[cell] - self.levels[before])
-        return np.where(cell == 0, self.levels[0], value)
+        return np.asarray(np.where(cell == 0, self.levels[0], value))
 
     def mean(self) -> Floats:
         """E[Y | x]."""
         top = np.full(len(self), self.levels[-1])
-        return top - self.shortfall(top)
+        return np.asarray(top - self.shortfall(top))
 
     def _cell(self, v: Floats) -> tuple[Any, Floats]:
         cell = np.clip(np.searchsorted(self.levels, v, side="right") - 1, 0, len(self.levels) - 2)
@@ -156,7 +156,7 @@ class FunctionLaw:
             return self._ask(v)
         spread = np.full(len(self.X), float(self.grid[0]))
         spread[self.rows] = v
-        return self._ask(spread)[self.rows]
+        return np.asarray(self._ask(spread)[self.rows])
 
     def shortfall(self, v: Floats) -> Floats:
         """E[(v - Y)_+ | x], by the table."""

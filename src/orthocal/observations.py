@@ -99,20 +99,62 @@ def as_labels(values: Any, name: str, n: int | None = None) -> Labels:
     return column
 
 
+@dataclass(frozen=True)
+class Encoding:
+    """How covariates became numbers, so that new rows become the same numbers.
+
+    Parameters
+    ----------
+    columns : tuple of str, optional
+        Their names, where they have names.
+    count : int
+        How many there are.
+    levels : dict of str to tuple of str
+        Of each text or category covariate; all but the first have an indicator.
+    """
+
+    columns: tuple[str, ...] | None
+    count: int
+    levels: dict[str, tuple[str, ...]]
+
+
+def encode(X: Any, like: Encoding | None = None) -> tuple[Floats, Encoding]:
+    """Return covariates as a matrix of numbers, and how they became it; `like` repeats an earlier encoding."""
+    names, columns = _named_columns(X)
+    encoding = Encoding(column_names(X), len(columns), {})
+    if like is not None and (encoding.columns, encoding.count) != (like.columns, like.count):
+        seen, now = (e.columns or f"{e.count} columns" for e in (like, encoding))
+        raise OrthocalError(
+            f"`X` must have the columns it had in fit, {seen}; it has {now}. Select and order them alike."
+        )
+    blocks = []
+    for name, values in zip(names, columns, strict=True):
+        block, levels = _encoded(values, name, None if like is None else like.levels.get(name))
+        blocks.append(block)
+        if levels is not None:
+            encoding.levels[name] = levels
+    rows = len(columns[0]) if columns else len(X)
+    return np.ascontiguousarray(np.hstack([np.empty((rows, 0)), *blocks])), encoding
+
+
 def as_matrix(X: Any) -> Floats:
-    """Return covariates as a matrix of numbers, text and category columns as one indicator per level."""
+    """Return covariates as a matrix of numbers, text and category columns as one indicator per level but the first."""
+    matrix = X if isinstance(X, np.ndarray) else None
+    if matrix is not None and matrix.ndim == 2 and matrix.dtype.kind in "fiub":  # nothing to encode
+        return _without_infinity(np.ascontiguousarray(matrix, dtype=np.float64))
+    return encode(X)[0]
+
+
+def _named_columns(X: Any) -> tuple[list[str], list[Labels]]:
     frame = nw.from_native(X, eager_only=True, pass_through=True)
     if isinstance(frame, nw.DataFrame):
-        blocks = [_columns(_series_values(frame[name]), name) for name in frame.columns]
-        return np.ascontiguousarray(np.hstack(blocks)) if blocks else np.empty((len(frame), 0))
+        return list(frame.columns), [_series_values(frame[name]) for name in frame.columns]
     matrix = np.asarray(X)
     if matrix.ndim != 2:
         raise OrthocalError(
             f"`X` must have rows and columns; its shape is {matrix.shape}. Pass X.reshape(-1, 1) for one covariate."
         )
-    if matrix.dtype.kind in "fiub":
-        return _without_infinity(np.ascontiguousarray(matrix, dtype=np.float64))
-    return np.hstack([_columns(matrix[:, j], f"X[:, {j}]") for j in range(matrix.shape[1])])
+    return [f"X[:, {j}]" for j in range(matrix.shape[1])], list(matrix.T)
 
 
 def column_names(X: Any) -> tuple[str, ...] | None:
@@ -142,19 +184,24 @@ def _series_values(series: nw.Series[Any]) -> Labels:
     return np.array([*series.to_list(), None], dtype=object)[:-1]  # the extra None keeps numpy from guessing
 
 
-def _columns(values: Labels, name: str) -> Floats:
+def _encoded(values: Labels, name: str, known: tuple[str, ...] | None) -> tuple[Floats, tuple[str, ...] | None]:
     """One covariate as one numeric column, or as indicators of its levels (the first level is left out)."""
     if values.dtype.kind == "O" and all(value is None or _is_number(value) for value in values):
         values = np.array([np.nan if value is None else float(value) for value in values])
-    if values.dtype.kind in "fiub":
-        return _without_infinity(values.astype(np.float64)[:, None])
-    levels, codes = np.unique(np.array([str(value) for value in values]), return_inverse=True)
+    if values.dtype.kind in "fiub" and known is None:
+        return _without_infinity(values.astype(np.float64)[:, None]), None
+    text = np.array([str(value) for value in values])
+    levels = np.unique(text) if known is None else np.array(known)
     if len(levels) > MOST_LEVELS:
         raise OrthocalError(
             f"Covariate `{name}` has {len(levels)} levels; at most {MOST_LEVELS} are encoded. "
             "Group rare levels, encode it as numbers, or leave it out."
         )
-    return np.eye(len(levels))[codes][:, 1:]
+    indicator = text[:, None] == levels
+    if not indicator.any(axis=1).all():
+        unseen = str(text[~indicator.any(axis=1)][0])
+        raise OrthocalError(f"The level {unseen!r} of covariate `{name}` must have been seen in fit; it was not.")
+    return indicator[:, 1:].astype(np.float64), tuple(levels.tolist())
 
 
 def _without_infinity(matrix: Floats) -> Floats:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import singledispatch
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 
@@ -69,8 +69,7 @@ def learn_three_way(
     first = split_rows(1 / 3, strata, groups, rng)
     rest = np.flatnonzero(first == 1)
     part = split_rows(0.5, strata[rest], None if groups is None else groups[rest], rng)
-    prediction = observations.prediction
-    assert prediction is not None  # noqa: S101: fit asks for it before it comes here
+    prediction = cast("Floats", observations.prediction)  # fit asks for it before it comes here
     edges = uniform_mass_edges(prediction[first == 0], observations.weight[first == 0], calibrator.bins)
     recipe = Recipe(recipe.learners, recipe.clip, rng, recipe.n_jobs)
     learnt = learn_given_split(effect, observations, X, given, rest, part, recipe)
@@ -86,8 +85,7 @@ def learn_three_way(
 def _bin_levels(effect: Effect, rows: Observations, edges: Floats, recipe: Recipe) -> Floats:
     """Value of each bin on the nuisance rows, by cross-fitting among them: the level of the nuisance (MATH 6.3 b)."""
     learnt = learn_cross(effect, rows, rows.covariates, None, 2, recipe)
-    assert rows.prediction is not None  # noqa: S101
-    bins = np.searchsorted(edges, rows.prediction, side="left")
+    bins = np.searchsorted(edges, cast("Floats", rows.prediction), side="left")
     kept, bins = _with_mass(edges, bins, learnt.loss)
     values = constants(learnt.loss, bins, len(kept) + 1)
     return values[np.searchsorted(kept, np.append(edges, np.inf), side="left")]
@@ -110,10 +108,12 @@ def guarantee_of(loss: Loss, map_: StepMap, prediction: Floats, delta: float) ->
     count = np.bincount(np.searchsorted(map_.edges, prediction, side="left"), minlength=len(map_.values))
     bound, trivial, words = deviation_bound(loss, count, delta)
     vacuous = bool(bound >= trivial)
-    verdict = "which says nothing: it is for planning, use more rows or fewer bins" if vacuous else f"against {trivial:.3g} without data"
+    verdict = f"against {trivial:.3g} without data"
+    if vacuous:
+        verdict = "which says nothing: it is for planning, use more rows or fewer bins"
     text = (
-        f"With probability {1 - delta:g} over the rows that gave the values, the calibration error is at most {bound:.3g} {words}, "
-        f"{verdict}. The nuisances' second-order error comes on top."
+        f"With probability {1 - delta:g} over the rows that gave the values, the calibration error is at most {bound:.3g} "
+        f"{words}, {verdict}. The nuisances' second-order error comes on top."
     )
     return Guarantee(float(bound), 1 - delta, int(count.min()), vacuous, text)
 
@@ -121,6 +121,7 @@ def guarantee_of(loss: Loss, map_: StepMap, prediction: Floats, delta: float) ->
 @singledispatch
 def deviation_bound(loss: Loss, count: Integers, delta: float) -> tuple[float, float, str]:
     """Return (bound, what is true without data, unit in words)."""
+    del count, delta
     raise OrthocalError(f"There is no guarantee for a {type(loss).__name__}.")
 
 

@@ -5,9 +5,10 @@ import pytest
 from sklearn.base import clone
 
 import orthocal
-from orthocal import QuadraticLoss
+from orthocal import ExpectileLoss, HingeLoss, QuadraticLoss
 from orthocal.calibrators import CALIBRATORS
 from orthocal.maps import StepMap
+from orthocal.solvers import constants
 
 CROSS_VALIDATING = {"spline", "auto"}  # their folds depend on the rows' order and number
 every_calibrator = pytest.mark.parametrize("name", CALIBRATORS)
@@ -55,6 +56,35 @@ def test_on_each_level_set_of_a_step_map_the_summed_derivative_is_zero(name, sco
     derivative = loss.derivative(calibrated)
     for value in np.unique(calibrated):
         assert abs(derivative[calibrated == value].sum()) < 1e-9
+
+
+def tilted(kind, n=400):
+    """A hinge or expectile loss with half of the rows carrying weight."""
+    rng = np.random.default_rng(4)
+    prediction = np.round(rng.standard_normal(n), 1)
+    slope = 2.0 * (rng.random(n) < 0.5)
+    outcome = 0.5 * prediction + rng.standard_normal(n)
+    tilt = 0.6 + (slope - 1) * 0.6 if kind is HingeLoss else 0.1 * (slope - 1)
+    return prediction, kind(outcome, slope, tilt)
+
+
+@every_calibrator
+@pytest.mark.parametrize("kind", [HingeLoss, ExpectileLoss])
+def test_every_calibrator_serves_every_loss(name, kind):
+    prediction, loss = tilted(kind)
+    learnt = fitted(name, prediction, loss)
+    calibrated = learnt.predict(prediction)
+    low, high = loss.bounds
+    if name != "identity":
+        constant = constants(loss, np.zeros(len(loss), int), 1)[0]
+        assert loss.value(calibrated).sum() <= loss.value(np.full(len(loss), constant)).sum() + 1e-6
+    if isinstance(learnt.map_, StepMap):
+        for value in np.unique(calibrated):
+            own = loss[np.flatnonzero(calibrated == value)]
+            right = own.derivative(np.full(len(own), value)).sum()
+            left = own.derivative(np.full(len(own), value - 1e-9)).sum()
+            assert right >= -1e-6 or value == high
+            assert left <= 1e-6 or value == low
 
 
 @every_calibrator

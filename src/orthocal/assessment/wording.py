@@ -75,7 +75,10 @@ def _overlap(a: Assessment) -> list[str]:
         for name, (low, _, high) in a.overlap.propensity.items()
     ]
     clipped = [f"{share:.1%} of {name} clipped at {a.overlap.clip}" for name, share in a.overlap.clipped.items()]
-    return [f"overlap              propensities: {'; '.join(levels + clipped)}", *(f"{'':<21}{note}" for note in a.overlap.notes)]
+    return [
+        f"overlap              propensities: {'; '.join(levels + clipped)}",
+        *(f"{'':<21}{note}" for note in a.overlap.notes),
+    ]
 
 
 def _test(test: TestResult) -> str:

@@ -138,8 +138,8 @@ class Auto(BaseEstimator):  # type: ignore[misc]
         for name, candidate in candidates.items():
             try:
                 losses[name] = _left_out(candidate, prediction, loss, fold, folds)
-            except OrthocalError as error:
-                notes[name] = str(error)
+            except OrthocalError as reason:
+                notes[name] = str(reason)
         if not losses:
             raise OrthocalError(f"No candidate could be fitted; the first said: {next(iter(notes.values()))}")
         best = min(losses, key=lambda name: float(losses[name].sum()))

@@ -84,9 +84,7 @@ def hajek(inverse: Floats, observations: Observations, fitted: Fitted) -> Floats
     return inverse * (total / np.where(held > 0, held, 1.0))[fold]
 
 
-def overlap_of(
-    levels: Mapping[str, tuple[Booleans, Floats]], fitted: Fitted, notes: tuple[str, ...] = ()
-) -> Overlap:
+def overlap_of(levels: Mapping[str, tuple[Booleans, Floats]], fitted: Fitted, notes: tuple[str, ...] = ()) -> Overlap:
     """Summarise overlap and warn where many rows were clipped; `levels` maps a name to (who got it, its propensity)."""
     for name, share in fitted.clipped.items():
         if share > MOST_CLIPPED:

@@ -70,5 +70,3 @@ def tail_of(law: Law, level: float) -> Floats:
     """Return quantile and tail mean of each row's law as two columns; E(Y - q)_+ is shortfall + mean - q."""
     q = law.quantile(level)
     return np.column_stack([q, q + (law.shortfall(q) + law.mean() - q) / (1 - level)])
-
-

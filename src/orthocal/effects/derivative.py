@@ -101,7 +101,9 @@ class CausalDerivative:
 
     def _treatment(self, observations: Observations) -> Floats:
         if observations.treatment.dtype.kind not in "fiu":
-            raise OrthocalError("The treatment must be a number for a derivative. Use effect='cate' with arm and control.")
+            raise OrthocalError(
+                "The treatment must be a number for a derivative. Use effect='cate' with arm and control."
+            )
         treatment = observations.treatment.astype(float)
         distinct = len(np.unique(treatment))
         if distinct < FEWEST_LEVELS:

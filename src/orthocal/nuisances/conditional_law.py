@@ -46,8 +46,10 @@ class ConditionalLaw(BaseEstimator):  # type: ignore[misc]
         stacked = np.column_stack([np.repeat(X, copies, axis=0), level])
         answer = (np.repeat(y, copies) <= level).astype(np.int64)
         weight = None if sample_weight is None else np.repeat(sample_weight, copies)
-        self.model_ = None if answer.min() == answer.max() else fit_weighted(
-            monotone_in_last(self.learner, stacked.shape[1]), stacked, answer, weight
+        self.model_ = (
+            None
+            if answer.min() == answer.max()
+            else fit_weighted(monotone_in_last(self.learner, stacked.shape[1]), stacked, answer, weight)
         )
         return self
 

@@ -79,7 +79,9 @@ def cross_fit(
     seeds = generator(random_state).integers(2**31, size=(len(nuisances), int(fold.max()) + 1))
     wanted = [(j, n) for j, n in enumerate(nuisances) if not set(n.names) <= set(given)]
     jobs = [
-        delayed(_fit_and_predict)(learner[n.name], n, X, fold, k, weight, int(seeds[j, k])) for j, n in wanted for k in folds
+        delayed(_fit_and_predict)(learner[n.name], n, X, fold, k, weight, int(seeds[j, k]))
+        for j, n in wanted
+        for k in folds
     ]
     answers = iter(Parallel(n_jobs=n_jobs)(jobs) if jobs else ())
     values: dict[str, Any] = {}
@@ -93,9 +95,7 @@ def cross_fit(
     return _clipped(nuisances, values, given, clip, fold[kept])
 
 
-def check_given(
-    nuisances: Sequence[Nuisance], given: Mapping[str, Any] | None, X: Any, n: int
-) -> dict[str, Any]:
+def check_given(nuisances: Sequence[Nuisance], given: Mapping[str, Any] | None, X: Any, n: int) -> dict[str, Any]:
     """Return the nuisances a user knows, each a number, an array, a function of X or a Law, as an array or a Law each."""
     names = {name: nuisance for nuisance in nuisances for name in nuisance.names}
     known: dict[str, Any] = {}
@@ -108,7 +108,9 @@ def check_given(
     for nuisance in nuisances:
         missing = [name for name in nuisance.names if name not in known]
         if missing and len(missing) < len(nuisance.names):
-            raise OrthocalError(f"`{'` and `'.join(nuisance.names)}` must be given together; `{missing[0]}` is missing.")
+            raise OrthocalError(
+                f"`{'` and `'.join(nuisance.names)}` must be given together; `{missing[0]}` is missing."
+            )
     return known
 
 
@@ -139,7 +141,9 @@ def _fit_and_predict(
         raise OrthocalError(
             f"Nuisance `{nuisance.name}` must have rows to learn from; outside fold {k} there is none. Use fewer folds."
         )
-    if nuisance.wrap is None and target.min() == target.max():  # nothing to learn, and classifiers refuse a single class
+    if (
+        nuisance.wrap is None and target.min() == target.max()
+    ):  # nothing to learn, and classifiers refuse a single class
         return np.full(int((fold == k).sum()), target[0])
     model = clone(learner)
     _require_kind(model, nuisance)

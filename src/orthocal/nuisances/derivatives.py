@@ -61,7 +61,9 @@ class GaussianCorrection(BaseEstimator):  # type: ignore[misc]
         residual = np.empty(len(treatment))
         for own in (half, ~half):
             weight = None if sample_weight is None else sample_weight[~own]
-            residual[own] = treatment[own] - fit_weighted(clone(self.learner), X[~own], treatment[~own], weight).predict(X[own])
+            residual[own] = treatment[own] - fit_weighted(
+                clone(self.learner), X[~own], treatment[~own], weight
+            ).predict(X[own])
         self.mean_ = fit_weighted(clone(self.learner), X, treatment, sample_weight)
         self.floor_ = SMALLEST_SCALE * float(treatment.std())
         self.variance_ = fit_weighted(_positive(self.learner), X, residual**2, sample_weight)
@@ -126,7 +128,9 @@ class RieszCorrection(BaseEstimator):  # type: ignore[misc]
         filled = np.nan_to_num(features)
         self.centre_, self.scale_ = filled.mean(axis=0), filled.std(axis=0) + 1e-12
         basis, total = self._basis(features), float(weight.sum())
-        quotient = (self._basis(shifted(features, self.step)) - self._basis(shifted(features, -self.step))) / (2 * self.step)
+        quotient = (self._basis(shifted(features, self.step)) - self._basis(shifted(features, -self.step))) / (
+            2 * self.step
+        )
         gram = (basis * weight[:, None]).T @ basis / total
         penalty = self.ridge * np.trace(gram) / len(gram) * np.eye(len(gram))
         self.weights_ = np.linalg.solve(gram + penalty, quotient.T @ weight / total)

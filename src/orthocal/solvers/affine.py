@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from functools import singledispatch
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeVar
 
 import numpy as np
 
@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     """Slope -> (least objective, its derivative in the slope, best intercept)."""
 
 MOST_STEPS = 200
+L = TypeVar("L", bound=Loss)
 
 
 @singledispatch
@@ -55,7 +56,7 @@ def _(loss: HingeLoss, prediction: Floats) -> tuple[float, float]:
     return _boxed(loss, prediction, _sorted_profile)
 
 
-def _boxed(loss: Loss, prediction: Floats, profile: Callable[[Loss, Floats, Box], Profile]) -> tuple[float, float]:
+def _boxed(loss: L, prediction: Floats, profile: Callable[[L, Floats, Box], Profile]) -> tuple[float, float]:
     low, high = finite_bounds(loss)
     least, most = float(prediction.min()), float(prediction.max())
     if least == most or low == high:
@@ -82,9 +83,8 @@ class Box:
         return float((slope < 0) == is_low)
 
 
-def _sorted_profile(loss: Loss, prediction: Floats, box: Box) -> Profile:
+def _sorted_profile(loss: HingeLoss, prediction: Floats, box: Box) -> Profile:
     """Exact: the best intercept is a weighted quantile of outcome - slope * prediction (MATH 8.3)."""
-    assert isinstance(loss, HingeLoss)  # noqa: S101: the registration says so; this tells the type checker
     carrying = loss.slope > 0
     y, x, w = loss.outcome[carrying], prediction[carrying], loss.slope[carrying]
     wanted, wanted_x = float(loss.tilt.sum()), float(loss.tilt @ prediction)

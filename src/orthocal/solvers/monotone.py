@@ -12,8 +12,7 @@ from orthocal.losses import HingeLoss, Loss, QuadraticLoss, total_mass
 from orthocal.solvers.constants import PRECISION, constants, finite_bounds
 
 if TYPE_CHECKING:
-
-    from orthocal.arrays import Booleans, Floats, Integers
+    from orthocal.arrays import Booleans, Floats, Integers, Labels
 
 LEAST_POOLED_SHARE = 0.01
 """Where masses can be negative, rows are pooled until they hold this share of the total mass."""
@@ -70,7 +69,9 @@ def _(loss: HingeLoss, prediction: Floats) -> tuple[Floats, Floats]:
     order = np.argsort(prediction)
     level, slope, tilt, rank = prediction[order], loss.slope[order], loss.tilt[order], rank[order]
     tied = np.append(level[1:] == level[:-1], False)
-    start, below, above = np.array([0]), np.array([0], np.int32), np.array([len(candidate) - 1], np.int32)
+    start = np.array([0])
+    below: Labels = np.array([0], np.int32)
+    above: Labels = np.array([len(candidate) - 1], np.int32)
     while (below < above).any():
         middle = (below + above) // 2
         size = np.diff(start, append=len(level))
@@ -83,11 +84,11 @@ def _split(
     start: Integers,
     running: Floats,
     tied: Booleans,
-    lowest: Floats,
-    left_top: Floats,
-    right_bottom: Floats,
-    highest: Floats,
-) -> tuple[Integers, Floats, Floats]:
+    lowest: Labels,
+    left_top: Labels,
+    right_bottom: Labels,
+    highest: Labels,
+) -> tuple[Integers, Labels, Labels]:
     """Split every block after the last row where its running derivative is largest; a tied row cannot end a part."""
     candidate = np.where(tied, -np.inf, running) if tied.any() else running
     size = np.diff(start, append=len(running))
@@ -135,5 +136,3 @@ def enough_mass(mass: Floats, least: float) -> Integers:
     while len(ends) > 1 and mass[ends[-2] + 1 :].sum() < least:
         ends.pop()
     return np.array(ends[:-1], dtype=np.int64)
-
-

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from functools import singledispatch
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from scipy.optimize import minimize
@@ -38,7 +38,7 @@ def sigmoid(loss: Loss, prediction: Floats, lower: float, upper: float) -> tuple
     ends = line[0] + line[1] * (middle + scale * np.array([-1.0, 1.0]))
     low, high = logit(np.clip((ends - lower) / (upper - lower), 0.01, 0.99))
     start = np.array([(low + high) / 2, (high - low) / 2])
-    options = {"xatol": 1e-7, "fatol": 1e-10 * abs(summed(start)), "maxiter": 2 * MOST_STEPS}
+    options: Any = {"xatol": 1e-7, "fatol": 1e-10 * abs(summed(start)), "maxiter": 2 * MOST_STEPS}
     found = minimize(summed, start, method="Nelder-Mead", options=options).x
     slope = float(found[1]) / scale if np.ptp(prediction) > 0 else 0.0
     return float(found[0]) - slope * middle, slope
