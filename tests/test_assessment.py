@@ -4,7 +4,7 @@ import json
 import numpy as np
 import pytest
 from scipy.stats import f as f_law
-from scipy.stats import ncx2
+from scipy.stats import ncx2, norm
 
 from orthocal import OrthocalError, QuadraticLoss, assess, compare
 from orthocal.assessment.bins import cut, residual_moments
@@ -143,6 +143,139 @@ def test_the_linear_test_is_hc3_with_an_f_law():
     assert test.p_value == pytest.approx(f_law.sf(statistic, 2, 39))
 
 
+def clustered(seed=0, clusters=12, size=5):
+    """Predictions, weights and a loss whose clusters span bins and share a shock."""
+    rng = np.random.default_rng(seed)
+    groups = np.repeat(np.arange(clusters), size)
+    prediction, weight = rng.standard_normal(clusters * size), rng.uniform(0.5, 2, clusters * size)
+    target = 0.3 + prediction + rng.standard_normal(clusters)[groups] + rng.standard_normal(clusters * size)
+    return prediction, weight, target, QuadraticLoss(weight * target, weight, groups=groups)
+
+
+def test_the_clustered_linear_test_is_a_jackknife_over_clusters():
+    prediction, weight, target, loss = clustered()
+    design = np.column_stack([np.ones(60), prediction])
+
+    def solve(rows):
+        z, w = design[rows], weight[rows]
+        return np.linalg.solve((z * w[:, None]).T @ z, (z * w[:, None]).T @ (target - prediction)[rows])
+
+    whole = solve(np.arange(60))
+    changes = np.array([solve(np.flatnonzero(loss.groups != g)) - whole for g in range(12)])
+    covariance = 11 / 12 * changes.T @ changes
+    statistic = whole @ np.linalg.solve(covariance, whole) / 2
+    test = assess(prediction, loss, bins=3).tests["linear"]
+    assert test.statistic == pytest.approx(statistic)
+    assert test.p_value == pytest.approx(f_law.sf(statistic, 2, 11))
+
+
+def test_error_interval_and_average_use_the_whole_covariance_of_clusters():
+    prediction, weight, target, loss = clustered()
+    moments = binned(prediction, loss, 3)
+    w, v, u = moments.share, moments.covariance, moments.pairs
+    assert np.abs(v - np.diag(np.diag(v))).max() > 0.01
+    products = np.outer(moments.residual, moments.residual) - v
+    np.fill_diagonal(products, u)
+    estimate = w @ u
+    degenerate = 2 * sum(w[a] * w[b] * v[a, b] ** 2 for a in range(3) for b in range(3))
+    linear = 4 * sum(w[a] * w[b] * products[a, b] * v[a, b] for a in range(3) for b in range(3))
+    totals = np.array([[weight[(loss.groups == g) & (moments.index == b)].sum() for b in range(3)] for g in range(12)])
+    shares = ((totals / weight.sum() @ (u - estimate)) ** 2).sum()
+    verdict = assess(prediction, loss, bins=3)
+    assert verdict.standard_error**2 == pytest.approx(degenerate + max(linear + shares, 0))
+    wv = np.diag(w) @ v
+    scale, freedom = np.trace(wv @ wv) / np.trace(wv), np.trace(wv) ** 2 / np.trace(wv @ wv)
+    statistic = w @ moments.residual**2
+    assert ncx2.cdf(statistic / scale, freedom, verdict.interval[1] ** 2 / scale) == pytest.approx(0.025, abs=1e-7)
+    # Average effect: weighted mean with a cluster-robust error
+    mean = weight @ target / weight.sum()
+    sums = np.array([(weight * (target - mean))[loss.groups == g].sum() for g in range(12)])
+    error = np.sqrt(12 / 11 * (sums**2).sum()) / weight.sum()
+    assert verdict.average.effect == pytest.approx(mean)
+    assert verdict.average.standard_error == pytest.approx(error)
+    assert verdict.average.interval == pytest.approx((mean - 2.200985 * error, mean + 2.200985 * error), rel=1e-6)
+
+
+def test_compare_weighs_rows_and_adds_up_clusters():
+    prediction, weight, target, loss = clustered()
+    after = prediction + 0.3
+    gain = weight * 0.5 * ((after - target) ** 2 - (prediction - target) ** 2)
+    mean = gain.sum() / weight.sum()
+    sums = np.array([(gain - mean * weight)[loss.groups == g].sum() for g in range(12)])
+    comparison = compare(prediction, after, loss)
+    assert comparison.risk_difference == pytest.approx(mean)
+    assert comparison.standard_error == pytest.approx(np.sqrt(12 / 11 * (sums**2).sum()) / weight.sum())
+    assert assess(prediction, loss).risk == pytest.approx(
+        (weight * (prediction**2 / 2 - prediction * target)).sum() / weight.sum()
+    )
+
+
+def test_rows_of_weight_zero_are_no_evidence():
+    rng = np.random.default_rng(0)
+    prediction = rng.standard_normal(60)
+    weight = np.where(np.arange(60) < 20, 1.0, 0.0)
+    loss = QuadraticLoss(weight * (prediction + 1 + rng.standard_normal(60)), weight)
+    every, few = assess(prediction, loss, random_state=0), assess(prediction[:20], loss[:20], random_state=0)
+    assert every.to_dict() == few.to_dict()
+    assert compare(prediction, prediction + 1, loss) == compare(prediction[:20], prediction[:20] + 1, loss[:20])
+
+
+def test_too_few_clusters_are_refused_and_a_lone_cluster_is_joined():
+    rng = np.random.default_rng(0)
+    prediction, target = np.sort(rng.standard_normal(100)), rng.standard_normal(100)
+    alone = QuadraticLoss(target, np.ones(100), groups=np.zeros(100, dtype=int))
+    for judge in (lambda: assess(prediction, alone), lambda: compare(prediction, target, alone)):
+        with pytest.raises(OrthocalError, match="at least two rows, or clusters; there is 1"):
+            judge()
+    # Five clusters that follow each other: a bin must hold two of them.
+    ordered = QuadraticLoss(target, np.ones(100), groups=np.arange(100) // 20)
+    verdict = assess(prediction, ordered)
+    assert np.isfinite([verdict.error_squared, verdict.standard_error, *verdict.interval]).all()
+    index = np.searchsorted(verdict.bins["upper"][:-1], prediction)
+    assert min(len(np.unique(ordered.groups[index == b])) for b in range(index.max() + 1)) >= 2
+
+
+def test_a_slope_that_rests_on_one_row_is_not_tested():
+    rng = np.random.default_rng(0)
+    verdict = assess(np.r_[1.0, np.zeros(50)], QuadraticLoss(rng.standard_normal(51), np.ones(51)))
+    assert verdict.tests["linear"].p_value is None
+    assert "carries the slope" in verdict.tests["linear"].note
+    assert "carries the slope" in verdict.summary()
+
+
+def test_errors_of_any_size_have_an_interval():
+    rng = np.random.default_rng(0)
+    prediction = rng.standard_normal(1000)
+    loss = QuadraticLoss(prediction + 1e-4 * rng.standard_normal(1000), np.ones(1000))
+    for offset in (10.0, 1e4, 1e8):
+        low, high = assess(prediction + offset, loss).interval
+        assert low <= offset * (1 + 1e-9)
+        assert high >= offset * (1 - 1e-9)
+    assert assess(prediction, loss, level=0.1).minimum_detectable_error >= 0
+
+
+def test_every_verdict_is_worded():
+    rng = np.random.default_rng(3)
+    prediction = rng.standard_normal(3000)
+    loss = QuadraticLoss(prediction + rng.standard_normal(3000), np.ones(3000))
+    assert assess(prediction, loss).verdict.startswith("No miscalibration was detected")
+    assert "On average they are too high by 0.51" in assess(prediction + 0.5, loss).verdict
+    assert "On average they are too low by 0.48" in assess(prediction - 0.5, loss).verdict
+    assert "the error lies in how they vary" in assess(1.5 * prediction, loss).verdict
+    slight = next(v for s in np.linspace(0.01, 0.2, 40) if (v := assess(prediction * (1 + s), loss)).verdict[0] != "N")
+    assert slight.verdict.startswith("There is evidence of miscalibration (linear test, p = ")
+    assert slight.tests["linear"].p_value < 0.025
+
+
+def test_the_l1_error_is_corrected_for_folding():
+    # Bins: residual 2 with se sqrt(3.2/6), and 0 with se sqrt(0.8/6). fold = se sqrt(2/pi) e^(-z^2/2) + r (1 - 2 Phi(-z))
+    verdict = assess(*twelve_rows())
+    se = np.sqrt([3.2 / 6, 0.8 / 6])
+    z = np.array([2, 0]) / se
+    fold = se * np.sqrt(2 / np.pi) * np.exp(-(z**2) / 2) + np.array([2, 0]) * (1 - 2 * norm.cdf(-z))
+    assert verdict.l1.value == pytest.approx(np.mean(2 * np.array([2, 0]) - fold))
+
+
 @pytest.mark.parametrize("levels", [1, 2, 3, 7, 20])
 def test_ties_never_count_a_row_twice(levels):
     rng = np.random.default_rng(0)
@@ -184,9 +317,9 @@ def test_no_noise_needs_no_interval():
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        ({"bins": 0}, "`bins` must be at least 1"),
+        ({"bins": 0}, "`bins` must be a whole number of at least 1"),
         ({"level": 1.0}, "`level` must lie strictly between 0 and 1"),
-        ({"draws": 0}, "`draws` must be at least 1"),
+        ({"draws": 0}, "`draws` must be a whole number of at least 1"),
     ],
 )
 def test_settings_are_checked(arguments, message):
@@ -219,8 +352,9 @@ def test_compare_by_hand():
     comparison = compare([0, 0], [1, 1], QuadraticLoss(np.array([1.0, 3.0]), np.ones(2)))
     assert comparison.risk_difference == pytest.approx(-1.5)
     assert comparison.standard_error == pytest.approx(1)
-    assert comparison.interval == pytest.approx((-1.5 - 1.959964, -1.5 + 1.959964), rel=1e-5)
-    assert comparison.p_value_harm == pytest.approx(0.9331928)
+    # t law with one degree of freedom: 12.7062; P(T > -1.5) = 1/2 + arctan(1.5) / pi
+    assert comparison.interval == pytest.approx((-1.5 - 12.706205, -1.5 + 12.706205), rel=1e-5)
+    assert comparison.p_value_harm == pytest.approx(0.5 + np.arctan(1.5) / np.pi)
     assert comparison.verdict == "no detectable change"
     assert json.dumps(comparison.to_dict())
 

@@ -46,7 +46,7 @@ def test_cross_uses_all_rows_and_nuisances_can_be_passed_back(data):
     again = CausalCalibrator(random_state=0).fit(
         data.X, data.y, treatment=data.treatment, prediction=1 + 2 * data.effect, nuisances=calibrator.nuisances_
     )
-    np.testing.assert_array_equal(again.map_.values, calibrator.map_.values)
+    np.testing.assert_array_equal(again.calibrate(data.effect), calibrator.calibrate(data.effect))
     assert calibrator.overlap_.clipped["propensity"] == 0
 
 
@@ -65,6 +65,26 @@ def test_a_second_fit_forgets_the_first(data):
     first = calibrator.honest_prediction_
     calibrator.fit(data.X, data.y, treatment=data.treatment, prediction=-(data.effect**2))
     assert np.abs(calibrator.honest_prediction_ - first).max() > 1e-6
+
+
+def test_a_failed_fit_leaves_the_one_before(data):
+    calibrator = fitted(data, method="linear")
+    before = calibrator.map_, calibrator.loss_
+    with pytest.raises(OrthocalError):
+        calibrator.fit(data.X, data.y, treatment=data.treatment, prediction=np.full(1500, np.nan))
+    assert (calibrator.map_, calibrator.loss_) == before
+    calibrator.set_params(method="isotonic")
+    assert len(np.unique(calibrator.honest_prediction_)) > 1000  # still the linear maps it was fitted with
+
+
+def test_before_fit_attributes_are_missing_not_broken():
+    assert not hasattr(CausalCalibrator(), "loss_")
+    assert not hasattr(CausalCalibrator(), "map_")
+
+
+def test_an_unfitted_model_is_named(data):
+    with pytest.raises(OrthocalError, match="`estimator` must be fitted, on other rows than these"):
+        CausalCalibrator(estimator=LinearRegression()).fit(data.X, data.y, treatment=data.treatment)
 
 
 def test_given_folds_are_used(data):

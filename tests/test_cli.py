@@ -5,8 +5,9 @@ import pyarrow as pa
 import pytest
 from pyarrow import csv, parquet
 
-from orthocal import cli, load
+from orthocal import cli, load, save
 from orthocal.datasets import simulate_cate
+from orthocal.maps import AffineMap
 
 COMMON = ["--outcome", "y", "--treatment", "a", "--jobs", "1", "--seed", "1"]
 
@@ -140,6 +141,11 @@ def test_version_and_help(capsys):
         (["--prediction", "tau", "--holdout", "1.5"], "`holdout` must lie in [0, 1)"),
         (["--prediction", "tau", "--holdout", "0.999"], "leaves too few of the 600 rows"),
         (["--prediction", "tau", "--folds", "1"], "`folds` must be at least 2"),
+        (["--prediction", "tau", "--jobs", "0"], "`n_jobs` must not be 0"),
+        (["--prediction", "tau", "--seed", "-1"], "`random_state` must not be negative"),
+        (["--prediction", "tau", "--propensity", "nan"], "`propensity` as given must be a finite number"),
+        (["--prediction", "tau", "--prediction", "other"], "`--prediction` must be given once here"),
+        (["--prediction", "[/bold]zz"], "'[/bold]zz' is not"),
     ],
 )
 def test_bad_input_exits_2_with_one_line_and_leaves_nothing(data_csv, tmp_path, capsys, arguments, message):
@@ -148,6 +154,42 @@ def test_bad_input_exits_2_with_one_line_and_leaves_nothing(data_csv, tmp_path, 
     assert message in said
     assert said.strip().count("\n") == 0
     assert sorted(file.name for file in tmp_path.iterdir()) == ["data.csv"]
+
+
+def test_results_of_two_runs_never_mix(data_csv, tmp_path, capsys):
+    out = tmp_path / "out"
+    out.mkdir()
+    for name in ("after.png", "thesis.docx"):
+        (out / name).write_text("old")
+    arguments = ["calibrate", data_csv, *COMMON, "--prediction", "tau", "--propensity", "0.5", "--holdout", "0"]
+    assert run(*arguments, "--method", "linear", "--out", out) == 0
+    assert not (out / "after.png").exists()
+    assert (out / "thesis.docx").exists()
+    assert "thesis" not in capsys.readouterr().out
+
+
+def test_apply_does_not_overwrite_its_input(data_csv, tmp_path, capsys):
+    save(AffineMap(0.0, 1.0), tmp_path / "map.json")
+    for out in (data_csv, tmp_path):
+        assert run("apply", tmp_path / "map.json", data_csv, "--prediction", "tau", "--out", out) == 2
+        assert "`--out` must name a new file" in capsys.readouterr().err
+
+
+def test_odd_column_names_are_taken(table, tmp_path):
+    odd = table.rename_columns([*table.column_names[:-3], "y_$", "m/tau_$x", "other"])
+    csv.write_csv(odd, tmp_path / "data.csv")
+    arguments = ["assess", tmp_path / "data.csv", "--outcome", "y_$", "--treatment", "a", "--prediction", "m/tau_$x"]
+    assert run(*arguments, "--propensity", "0.5", "--jobs", "1", "--out", tmp_path / "deep" / "out") == 0
+    assert (tmp_path / "deep" / "out" / "reliability-m_tau__x.png").exists()
+    (tmp_path / "twice.csv").write_text("y,y,a,tau\n1,2,0,1\n")
+    assert run("assess", tmp_path / "twice.csv", *COMMON, "--prediction", "tau", "--out", tmp_path / "no" / "no") == 2
+    assert not (tmp_path / "no").exists()
+
+
+def test_a_trial_without_covariates_can_be_judged(table, tmp_path):
+    csv.write_csv(table.select(["a", "y", "tau"]), tmp_path / "data.csv")
+    arguments = ["assess", tmp_path / "data.csv", *COMMON, "--prediction", "tau", "--propensity", "0.5"]
+    assert run(*arguments, "--out", tmp_path / "out") == 0
 
 
 def test_bad_files_exit_2(tmp_path, data_csv, capsys):
@@ -185,5 +227,16 @@ def test_warnings_are_one_line(capsys):
     assert capsys.readouterr().err == "Warning: overlap is poor\n"
 
 
-def test_levels_are_read_as_a_csv_reader_would():
-    assert [cli._level(text) for text in ("1", "0.5", "true", "drug")] == [1, 0.5, True, "drug"]
+@pytest.mark.parametrize(
+    ("column", "text", "wanted"),
+    [
+        ([0, 1], "1", 1),
+        ([0.0, 0.5], "0.5", 0.5),
+        ([True, False], "true", True),
+        (["drug", "1"], "1", "1"),
+        ([0, 1], "drug", "drug"),
+        ([0, 1], None, None),
+    ],
+)
+def test_levels_have_the_type_of_the_column(column, text, wanted):
+    assert cli._level(text, pa.table({"a": column}), "a") == wanted

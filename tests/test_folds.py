@@ -42,7 +42,7 @@ def test_given_folds_are_used_as_labels():
 
 
 def test_too_few_rows_of_an_arm_are_refused():
-    with pytest.raises(OrthocalError, match=r"as many rows as there are folds; level 1 has 3 for 5 folds"):
+    with pytest.raises(OrthocalError, match="as many rows as there are folds; the rarest has 3 for 5 folds"):
         assign_folds(5, np.array([0] * 10 + [1] * 3))
     with pytest.raises(OrthocalError, match="as many clusters as there are folds"):
         assign_folds(5, np.tile([0, 1], 10), np.arange(20) // 5)

@@ -16,7 +16,9 @@ STEP = {"format": FORMAT, "version": 1, "shape": "step", "edges": [0.0, 1.0], "v
     [
         ({"format": "other"}, "format 'orthocal-map'"),
         ({"version": 99}, "must have version 1; this one has 99"),
-        ({"shape": "wave"}, "shape must be one of"),
+        ({"shape": "wave"}, "`shape` must be one of"),
+        ({"shape": ["x"]}, "`shape` must be one of"),
+        ({"edges": [[0.0, 1.0]]}, "one value more than edges"),
         ({"edges": [1.0, 0.0]}, "edges of a step map must increase"),
         ({"edges": [0.0, 0.0]}, "edges of a step map must increase"),
         ({"values": [1.0, 2.0]}, "one value more than edges"),
@@ -48,7 +50,12 @@ def test_a_bad_sigmoid_or_line_is_refused(change):
 def test_files_that_are_no_maps(tmp_path):
     (tmp_path / "text.json").write_text("not json")
     (tmp_path / "nan.json").write_text(json.dumps({**STEP, "values": [1.0, float("nan"), 2.0]}))
-    for name, message in [("none.json", "must exist"), ("text.json", "must hold JSON"), ("nan.json", "has NaN")]:
+    for name, message in [
+        ("none.json", "must be readable"),
+        (".", "must be readable"),
+        ("text.json", "must hold JSON"),
+        ("nan.json", "has NaN"),
+    ]:
         with pytest.raises(OrthocalError, match=message):
             orthocal.load(tmp_path / name)
 
@@ -59,6 +66,21 @@ def test_only_maps_are_saved_and_only_into_folders(tmp_path):
     with pytest.raises(OrthocalError, match="folder .* must exist"):
         orthocal.save(AffineMap(0.0, 1.0), tmp_path / "no" / "map.json")
     assert list(tmp_path.iterdir()) == []
+
+
+def test_a_map_can_be_read_by_others(tmp_path):
+    orthocal.save(AffineMap(0.0, 1.0), tmp_path / "map.json")
+    plain = tmp_path / "plain"
+    plain.write_text("")
+    assert (tmp_path / "map.json").stat().st_mode == plain.stat().st_mode
+
+
+@pytest.mark.parametrize("change", [{"knots": [0.0] * 5}, {"coefficients": [0.0, 1, 2, None]}, {"knots": [1.0] * 8}])
+def test_a_bad_spline_is_refused(change):
+    good = {"knots": [0.0] * 4 + [1.0] * 4, "coefficients": [0.0, 1.0, 2.0, 3.0]}
+    from_record({"format": FORMAT, "version": 1, "shape": "spline", **good})
+    with pytest.raises(OrthocalError):
+        from_record({"format": FORMAT, "version": 1, "shape": "spline", **good, **change})
 
 
 def test_a_failed_write_leaves_nothing(tmp_path, monkeypatch):

@@ -1,3 +1,5 @@
+from decimal import Decimal
+
 import numpy as np
 import pandas as pd
 import polars as pl
@@ -44,6 +46,35 @@ def test_an_object_array_with_text_is_encoded():
     np.testing.assert_array_equal(as_matrix(np.array([[1, "b"], [2, "a"]], dtype=object)), [[1, 1], [2, 0]])
 
 
+def test_numbers_stay_numbers_and_labels_labels():
+    decimals = pa.table({"d": pa.array([Decimal("1.5"), Decimal("2.5"), Decimal("10.5")])})
+    np.testing.assert_array_equal(as_matrix(decimals), [[1.5], [2.5], [10.5]])
+    np.testing.assert_array_equal(as_matrix([[1.5, "a"], [2.5, "b"], [10.0, "a"]]), [[1.5, 0], [2.5, 1], [10, 0]])
+    missing = pd.DataFrame({"o": pd.Series([1, pd.NA, 3], dtype=object)})
+    np.testing.assert_array_equal(as_matrix(missing), [[1], [np.nan], [3]])
+    category = pd.DataFrame({"c": pd.Categorical([1, 2, 3])})
+    np.testing.assert_array_equal(as_matrix(category), [[0, 0], [1, 0], [0, 1]])
+
+
+@pytest.mark.parametrize(
+    "X",
+    [
+        pd.DataFrame({"t": pd.to_datetime(["2020-01-01"] * 4)}),
+        pa.table({"l": [[1], [2], [3], [4]]}),
+        np.ones((4, 1), dtype=complex),
+        np.full((4, 1), np.datetime64("2020-01-01")),
+    ],
+)
+def test_covariates_that_are_neither_numbers_nor_text_are_refused(X):
+    with pytest.raises(OrthocalError, match="must hold numbers or text"):
+        as_matrix(X)
+
+
+def test_two_columns_of_one_name_are_refused():
+    with pytest.raises(OrthocalError, match="must have different names"):
+        as_matrix(pd.DataFrame(np.ones((2, 2)), columns=["a", "a"]))
+
+
 def test_too_many_levels_are_refused():
     with pytest.raises(OrthocalError, match="`zip` has 60 levels; at most 50"):
         as_matrix(pd.DataFrame({"zip": [f"z{i}" for i in range(60)]}))
@@ -71,6 +102,8 @@ def rows(**changes):
         ({"sample_weight": [1, -1, 1, 1]}, "`sample_weight` must not be negative; row 1 is -1.0"),
         ({"sample_weight": [0, 0, 0, 0]}, "`sample_weight` must be positive somewhere"),
         ({"sample_weight": [0, np.nan, 0, 0]}, "`sample_weight` must be finite"),
+        ({"treatment": pd.array(["a", None, "b", "a"], dtype="string")}, "`treatment` must not be missing; row 1 is"),
+        ({"y": np.full(4, np.timedelta64(1))}, "`y` must hold numbers; it holds timedelta64"),
         ({"groups": ["a", "b"]}, "`groups` must have one value per row"),
         ({"X": np.ones(4)}, "`X` must have rows and columns"),
         ({"X": np.array([[1.0], [np.inf], [0], [0]])}, "`X` must not be infinite; row 1, column 0"),

@@ -2,15 +2,19 @@ import numpy as np
 import pandas as pd
 import pytest
 from sklearn.base import is_classifier
-from sklearn.linear_model import LinearRegression, LogisticRegression, Ridge
+from sklearn.ensemble import GradientBoostingRegressor, RandomForestRegressor
+from sklearn.linear_model import LinearRegression, LogisticRegression, Ridge, RidgeClassifier
 from sklearn.neighbors import KNeighborsRegressor
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
-from orthocal import CATE, OrthocalError, OverlapWarning, orthogonal_loss
+from orthocal import CATE, CausalCalibrator, Histogram, OrthocalError, OverlapWarning, orthogonal_loss
 from orthocal.datasets import simulate_cate
 from orthocal.effects.cate import pseudo_outcome
 from orthocal.nuisances import Nuisance, cross_fit, default_learner
+from orthocal.observations import observe
+from orthocal.orthogonal import Recipe
+from orthocal.verified import calibrate_and_verify
 
 FAST = {"propensity": LogisticRegression(), "outcome": LinearRegression()}
 
@@ -140,12 +144,39 @@ def test_a_binary_outcome_is_learnt_by_a_classifier():
     assert is_classifier(default_learner(Nuisance("outcome", "outcome", y.astype(float), is_probability=True)))
 
 
-def test_clusters_are_kept_and_folds_respect_them(simulated):
+@pytest.mark.parametrize("scheme", ["cross", "split", "three-way"])
+def test_clusters_are_kept_and_never_divided(simulated, scheme):
     groups = np.arange(1200) // 6
-    loss = orthogonal_loss(
-        "cate", simulated.X, simulated.y, treatment=simulated.treatment, groups=groups, learners=FAST, random_state=0
-    )
-    np.testing.assert_array_equal(loss.groups, groups)
+    calibrator = CausalCalibrator(method=Histogram(3), scheme=scheme, learners=FAST, random_state=0)
+    calibrator.fit(simulated.X, simulated.y, treatment=simulated.treatment, prediction=simulated.effect, groups=groups)
+    own = groups[calibrator.rows_]
+    np.testing.assert_array_equal(calibrator.loss_.groups, own)
+    for g in np.unique(own):
+        assert len(np.unique(calibrator.learnt_.fold[own == g])) == 1
+        assert (own == g).sum() == 6  # all of a cluster's rows are on the same side
+
+
+def test_a_held_out_verdict_keeps_clusters_whole(simulated):
+    groups = np.arange(1200) // 6
+    rows = observe(simulated.X, simulated.y, treatment=simulated.treatment, prediction=simulated.effect, groups=groups)
+    done = calibrate_and_verify("cate", "linear", rows, simulated.X, recipe=Recipe(FAST, random_state=0))
+    assert (np.bincount(groups[done.judged], minlength=200) % 6 == 0).all()
+
+
+@pytest.mark.parametrize("learner", [RandomForestRegressor(5, max_depth=3), GradientBoostingRegressor(n_estimators=5)])
+def test_ensembles_serve_as_learners(simulated, learner):
+    learners = {"outcome": learner, "propensity": LogisticRegression()}
+    orthogonal_loss("cate", simulated.X, simulated.y, treatment=simulated.treatment, learners=learners, random_state=0)
+
+
+def test_a_rare_third_level_does_no_harm(simulated):
+    treatment = simulated.treatment.copy()
+    treatment[:2] = 2
+    loss = orthogonal_loss("cate", simulated.X, simulated.y, treatment=treatment, learners=FAST, random_state=0)
+    assert len(loss) == 1200
+    known = {"propensity": 0.8, "propensity_control": 0.8}
+    with pytest.raises(OrthocalError, match="must not add to more than 1"):
+        orthogonal_loss("cate", simulated.X, simulated.y, treatment=treatment, learners=FAST, nuisances=known)
 
 
 def test_data_sorted_by_treatment_is_fine(simulated):
@@ -185,7 +216,7 @@ def test_fitted_propensities_are_clipped_reported_and_warned_about():
     treatment = (rng.random(2000) < 1 / (1 + np.exp(-4 * X[:, 0]))).astype(int)
     with pytest.warns(OverlapWarning, match=r"`propensity` was clipped at 0.05 in 4\d\.\d% of rows"):
         loss = orthogonal_loss("cate", X, X[:, 0], treatment=treatment, learners=FAST, clip=0.05, random_state=0)
-    low, _, high = loss.overlap.propensity["treated"]
+    low, high = loss.overlap.propensity["treated"]
     assert (low, high) == pytest.approx((0.05, 0.95))
     assert loss.overlap.clipped["propensity"] > 0.4
     assert loss.overlap.effective_rows["treated"] < treatment.sum()
@@ -209,6 +240,18 @@ def call(data, **changes):
         ({"nuisances": {"propensity": np.r_[np.full(1199, 0.5), 1.0]}}, "row 1199 is 1.0"),
         ({"nuisances": {"propensety": 0.5}}, "`nuisances` has no use for 'propensety'; this effect has propensity"),
         ({"nuisances": {"propensity": np.ones(3)}}, "`propensity` must have one value per row; it has 3"),
+        ({"learners": [Ridge()]}, "`learners` must map nuisances or roles to estimators; it is a list"),
+        (
+            {"learners": {"outcome": Ridge}},
+            "`learners['outcome']` must be a scikit-learn estimator, such as Ridge(); it is the class Ridge",
+        ),
+        ({"learners": {"outcome": "ridge"}}, "it is 'ridge'"),
+        ({"learners": {"propensity": RidgeClassifier()}}, "RidgeClassifier has no predict_proba"),
+        ({"nuisances": {"propensity": "0.5"}}, "`propensity` as given must be a finite number"),
+        ({"nuisances": {"outcome_treated": np.inf}}, "`outcome_treated` as given must be a finite number"),
+        ({"effect": CATE}, "`effect` must be a name or an effect such as CATE()"),
+        ({"folds": 2.5}, "`folds` must be a whole number or one label per row"),
+        ({"folds": np.arange(1200) % 2, "groups": np.arange(1200) // 2}, "`folds` as given must keep clusters whole"),
         ({"learners": {"outcomes": Ridge()}}, "`learners` has no use for 'outcomes'"),
         ({"learners": {**FAST, "outcome": LogisticRegression()}}, "LogisticRegression is a classifier"),
         ({"clip": 0.6}, "`clip` must lie strictly between 0 and 0.5; it is 0.6"),

@@ -9,7 +9,7 @@ import numpy as np
 from sklearn.base import BaseEstimator
 
 from orthocal.effects import new_effect
-from orthocal.errors import OrthocalError, require_one_of
+from orthocal.errors import OrthocalError, UnfittedError, require_one_of
 from orthocal.models import prediction_of, warn_if_trained_on
 from orthocal.observations import as_numbers, column_names, observe
 from orthocal.orthogonal import Orthogonal, Recipe, learn_cross, learn_split, orthogonal_loss
@@ -64,7 +64,7 @@ class CausalCalibrator(BaseEstimator):  # type: ignore[misc]
     loss_ : Loss
         The orthogonal loss of the rows in `rows_`.
     nuisances_ : dict of str to array
-        The nuisances of those rows; can be passed back to `fit`.
+        The nuisances of those rows; of scheme "cross", they can be passed back to `fit`.
     overlap_ : Overlap
     rows_ : array
         The rows the map was fitted on.
@@ -144,10 +144,14 @@ class CausalCalibrator(BaseEstimator):  # type: ignore[misc]
             groups=groups,
         )
         recipe = Recipe(self.learners, self.clip, self.random_state, self.n_jobs)
-        self.__dict__.pop("honest_prediction_", None)
         learn = schemes[self.scheme]
-        self.learnt_, self.calibrator_ = learn(new_effect(self._effect), observations, X, nuisances, recipe)
-        self.map_: Map = self.calibrator_.map_
+        learnt, calibrator = learn(new_effect(self._effect), observations, X, nuisances, recipe)
+        # Nothing is kept of a fit that failed, and nothing is left of the fit before.
+        self.__dict__.pop("honest_prediction_", None)
+        self.learnt_: Orthogonal = learnt
+        self.calibrator_: Calibrator = calibrator
+        self.map_: Map = calibrator.map_
+        self.fitted_method_, self.fitted_scheme_ = self.method, self.scheme
         self.n_features_in_ = np.shape(X)[1]
         self.columns_ = column_names(X)
         return self
@@ -239,15 +243,17 @@ class CausalCalibrator(BaseEstimator):  # type: ignore[misc]
     @cached_property
     def honest_prediction_(self) -> Floats:
         """Each row's calibrated prediction by a map fitted without its fold (scheme "cross" only)."""
-        if self.scheme != "cross":
+        scheme = self._require_fitted().fitted_scheme_
+        if scheme != "cross":
             raise OrthocalError(
-                f"`honest_prediction_` must have scheme='cross'; it is {self.scheme!r}. Judge the map on rows not in `rows_`."
+                f"`honest_prediction_` must have scheme='cross'; it is {scheme!r}. Judge the map on rows not in `rows_`."
             )
         fold, prediction = self._require_fitted().learnt_.fold, self._fitted_prediction
         honest = np.empty(len(prediction))
         for k in np.unique(fold):
             others = np.flatnonzero(fold != k)
-            own = fit_calibrator(self.method, prediction[others], self.loss_[others], self.refinements, fold[others])
+            rest = self.loss_[others]
+            own = fit_calibrator(self.fitted_method_, prediction[others], rest, self.refinements, fold[others])
             honest[fold == k] = own.predict(prediction[fold == k])
         return honest
 
@@ -260,8 +266,9 @@ class CausalCalibrator(BaseEstimator):  # type: ignore[misc]
 
     def guarantee(self, delta: float = 0.05) -> Guarantee:
         """Return a bound on the calibration error that holds with probability 1 - `delta` (scheme "three-way" only)."""
-        if self.scheme != "three-way":
-            raise OrthocalError(f"`guarantee` must have scheme='three-way'; it is {self.scheme!r}.")
+        scheme = self._require_fitted().fitted_scheme_
+        if scheme != "three-way":
+            raise OrthocalError(f"`guarantee` must have scheme='three-way'; it is {scheme!r}.")
         return guarantee_of(self.loss_, cast("StepMap", self.map_), self._fitted_prediction, delta)
 
     def _cross(
@@ -299,8 +306,8 @@ class CausalCalibrator(BaseEstimator):  # type: ignore[misc]
         return prediction_of(self.estimator, X)
 
     def _require_fitted(self) -> Self:
-        if not hasattr(self, "map_") and not hasattr(self, "learnt_"):
-            raise OrthocalError(
+        if "map_" not in self.__dict__:
+            raise UnfittedError(
                 "This CausalCalibrator must be fitted first. Call fit(X, y, treatment=..., prediction=...)."
             )
         return self

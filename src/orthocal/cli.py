@@ -24,13 +24,23 @@ if TYPE_CHECKING:
     from orthocal.verified import Verified
 
 app = typer.Typer(no_args_is_help=True, add_completion=False, pretty_exceptions_enable=False)
+OWN_FILES = (
+    "before.png",
+    "after.png",
+    "before-after.png",
+    "reliability-*.png",
+    "map.json",
+    "assessment.json",
+    "calibrated.*",
+)
+"""What a run may write into its folder."""
 to_person = Console(stderr=True, highlight=False)
 
 Data = Annotated[Path, typer.Argument(help="Table with one row per person: .csv or .parquet.", show_default=False)]
 Outcome = Annotated[str, typer.Option("--outcome", help="Outcome column.")]
 Treatment = Annotated[str, typer.Option("--treatment", help="Treatment column.")]
-Prediction = Annotated[
-    str,
+OnePrediction = Annotated[
+    list[str],
     typer.Option("--prediction", help="Column of predicted effects, by a model not trained on these rows."),
 ]
 Predictions = Annotated[list[str], typer.Option("--prediction", help="Column of predicted effects; may be repeated.")]
@@ -81,7 +91,7 @@ def demo(out: Out = Path("orthocal-demo"), method: Method = "auto", seed: Seed =
         "Data: 9,275 households (401ksubs). Effect: eligibility for a 401(k) plan on net financial assets, in $1000."
     )
     typer.echo("A boosted T-learner is trained on a third of the rows, calibrated on another and judged on the last.\n")
-    with all_or_nothing(out) as folder:
+    with all_or_nothing(out, OWN_FILES) as folder:
         with to_person.status("Learning nuisances, calibrating, judging ..."):
             done = run_demo(method, seed, jobs)
         _write_verdict(done, folder, "Effect of 401(k) eligibility on net financial assets, $1000")
@@ -94,7 +104,7 @@ def calibrate(
     data: Data,
     outcome: Outcome,
     treatment: Treatment,
-    prediction: Prediction,
+    prediction: OnePrediction,
     effect: EffectName = "cate",
     method: Method = "auto",
     instrument: Instrument = None,
@@ -125,11 +135,13 @@ def calibrate(
     from orthocal.verified import calibrate_and_verify
 
     settings = {"quantile": quantile, "level": level, "target": target, "correction": correction}
-    chosen = _effect(effect, arm=_level(arm), control=_level(control), **settings)
+    predicted = _only(prediction)
     table = read_table(data)
-    roles = _roles(outcome, treatment, prediction, instrument, weight, groups)
+    levels = {"arm": _level(arm, table, treatment), "control": _level(control, table, treatment)}
+    chosen = _effect(effect, **levels, **settings)
+    roles = _roles(outcome, treatment, predicted, instrument, weight, groups)
     X, observations, known = _observe(table, roles, covariates, propensity)
-    with all_or_nothing(out) as folder:
+    with all_or_nothing(out, OWN_FILES) as folder:
         with to_person.status(f"Learning nuisances on {table.num_rows:,} rows, calibrating, judging ..."):
             done = calibrate_and_verify(
                 chosen,
@@ -141,10 +153,10 @@ def calibrate(
                 folds=folds,
                 recipe=Recipe(clip=clip, random_state=seed, n_jobs=jobs),
             )
-        calibrated = with_column(table, f"{prediction}_calibrated", done.map.predict(observations.prediction))
+        calibrated = with_column(table, f"{predicted}_calibrated", done.map.predict(observations.prediction))
         write_table(calibrated, folder / f"calibrated{data.suffix}")
         save(done.map, folder / "map.json")
-        _write_verdict(done, folder, f"{prediction}: effect of {treatment} on {outcome}")
+        _write_verdict(done, folder, f"{predicted}: effect of {treatment} on {outcome}")
     _print_verdict(done)
     _print_files(out)
 
@@ -180,22 +192,23 @@ def assess(
     from orthocal.assessment import assess as judge
     from orthocal.observations import as_numbers
     from orthocal.orthogonal import Recipe, learn_cross
-    from orthocal.tables import all_or_nothing, column, read_table
+    from orthocal.tables import all_or_nothing, column, file_name, read_table
 
     settings = {"quantile": quantile, "level": level, "target": target, "correction": correction}
-    chosen = _effect(effect, arm=_level(arm), control=_level(control), **settings)
     table = read_table(data)
+    levels = {"arm": _level(arm, table, treatment), "control": _level(control, table, treatment)}
+    chosen = _effect(effect, **levels, **settings)
     roles = _roles(outcome, treatment, prediction[0], instrument, weight, groups)
     X, observations, known = _observe(table, roles, covariates, propensity, prediction)
     columns = {name: as_numbers(column(table, name, "prediction"), name) for name in prediction}
-    with all_or_nothing(out) as folder:
+    with all_or_nothing(out, OWN_FILES) as folder:
         with to_person.status(f"Learning nuisances on {table.num_rows:,} rows, judging ..."):
             recipe = Recipe(clip=clip, random_state=seed, n_jobs=jobs)
             learnt = learn_cross(chosen, observations, X, known, folds, recipe)
             verdicts = judge(columns, learnt.loss, random_state=seed)
         _write_json({name: verdict.to_dict() for name, verdict in verdicts.items()}, folder / "assessment.json")
         for name, verdict in verdicts.items():
-            _draw(verdict, folder / f"reliability-{name}.png", name)
+            _draw(verdict, folder / f"reliability-{file_name(name)}.png", name)
     for name, verdict in verdicts.items():
         typer.echo(f"{name}\n{verdict.summary()}\n")
     _print_files(out)
@@ -205,7 +218,7 @@ def assess(
 def apply(
     map_file: Annotated[Path, typer.Argument(metavar="MAP", help="Map file written by calibrate.", show_default=False)],
     data: Data,
-    prediction: Prediction,
+    prediction: OnePrediction,
     out: Annotated[Path, typer.Option("--out", help="Table to write: .csv or .parquet.")],
 ) -> None:
     """Add a column of calibrated predictions to a table.
@@ -215,12 +228,14 @@ def apply(
     from orthocal.mapfile import load
     from orthocal.tables import all_or_nothing, column, read_table, with_column, write_table
 
-    fitted = load(map_file)
+    fitted, name = load(map_file), _only(prediction)
+    if out.is_dir() or out.resolve() == data.resolve():
+        raise OrthocalError(f"`--out` must name a new file; {out} is the data itself or a folder. Choose another name.")
     table = read_table(data)
-    values = fitted.predict(column(table, prediction, "prediction"))
+    values = fitted.predict(column(table, name, "prediction"))
     with all_or_nothing(out.parent) as folder:
-        write_table(with_column(table, f"{prediction}_calibrated", values), folder / out.name)
-    typer.echo(f"Wrote {out}: {table.num_rows:,} rows, new column {prediction}_calibrated.")
+        write_table(with_column(table, f"{name}_calibrated", values), folder / out.name)
+    typer.echo(f"Wrote {out}: {table.num_rows:,} rows, new column {name}_calibrated.")
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
@@ -229,7 +244,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     try:
         app(args=None if arguments is None else list(arguments), standalone_mode=True)
     except OrthocalError as error:
-        to_person.print(f"[bold]Error:[/bold] {error}", soft_wrap=True, markup=True)
+        to_person.print(f"Error: {error}", soft_wrap=True, markup=False)
         sys.exit(2)
 
 
@@ -299,14 +314,29 @@ def _effect(name: str, **settings: Any) -> Any:
     return EFFECTS[name](**given)
 
 
-def _level(text: str | None) -> Any:
-    """Return a treatment level as the type a reader of CSV gives it."""
-    for kind in (int, float):
+def _only(names: Sequence[str]) -> str:
+    if len(names) != 1:
+        raise OrthocalError(f"`--prediction` must be given once here; it was given {len(names)} times.")
+    return names[0]
+
+
+def _level(text: str | None, table: Table, treatment: str) -> Any:
+    """Return a treatment level as the type of the treatment column."""
+    import pyarrow as pa
+
+    from orthocal.tables import column
+
+    if text is None:
+        return None
+    kind = column(table, treatment, "treatment").type
+    if pa.types.is_boolean(kind):
+        return {"true": True, "1": True, "false": False, "0": False}.get(text.lower(), text)
+    if pa.types.is_integer(kind) or pa.types.is_floating(kind):
         try:
-            return None if text is None else kind(text)
+            return int(text) if pa.types.is_integer(kind) else float(text)
         except ValueError:
-            continue
-    return {"true": True, "false": False}.get(str(text).lower(), text)
+            return text
+    return text
 
 
 def _write_verdict(done: Verified, folder: Path, title: str) -> None:
@@ -316,20 +346,22 @@ def _write_verdict(done: Verified, folder: Path, title: str) -> None:
     save(done.map, folder / "map.json")
     record = {
         "before": done.before.to_dict(),
-        "after": done.after.to_dict() if done.is_verified else None,
-        "comparison": done.comparison.to_dict() if done.is_verified else None,
-        "verified_on_unseen_rows": done.is_verified,
+        "after": None if done.after is None else done.after.to_dict(),
+        "comparison": None if done.comparison is None else done.comparison.to_dict(),
+        "verified_on_unseen_rows": done.after is not None,
     }
     _write_json(record, folder / "assessment.json")
     _draw(done.before, folder / "before.png", title)
-    if done.is_verified:
+    if done.after is not None:
         _draw(done.after, folder / "after.png", title)
-        plots.before_and_after(done.before, done.after, title=title).savefig(folder / "before-after.png", dpi=150)
+        plots.before_and_after(done.before, done.after, title=_plain(title)).savefig(
+            folder / "before-after.png", dpi=150
+        )
 
 
 def _print_verdict(done: Verified) -> None:
     typer.echo(f"BEFORE ({len(done.judged):,} rows)\n{done.before.summary()}\n")
-    if not done.is_verified:
+    if done.after is None or done.comparison is None:
         typer.echo("AFTER: not verified on unseen rows (--holdout 0).\n")
         return
     typer.echo(f"AFTER (the same {len(done.judged):,} rows, which the map never saw)\n{done.after.summary()}\n")
@@ -346,16 +378,22 @@ def _draw(verdict: Assessment, path: Path, title: str) -> None:
     from matplotlib import pyplot as plt
 
     figure, ax = plt.subplots(figsize=(5.6, 5.8), layout="constrained")
-    verdict.plot(ax).set_title(title)
+    verdict.plot(ax).set_title(_plain(title))
     figure.savefig(path, dpi=150)
     plt.close(figure)
+
+
+def _plain(title: str) -> str:
+    """Return a title in which a dollar is a dollar, not the start of a formula."""
+    return title.replace("$", r"\$")
 
 
 def _write_json(record: dict[str, Any], path: Path) -> None:
     from orthocal.mapfile import write_text
 
-    write_text(path, json.dumps(record, indent=1) + "\n")
+    write_text(path, json.dumps(record, indent=1, allow_nan=False) + "\n")
 
 
 def _print_files(out: Path) -> None:
-    typer.echo(f"Wrote to {out}: {', '.join(sorted(file.name for file in out.iterdir()))}")
+    names = sorted({file.name for pattern in OWN_FILES for file in out.glob(pattern)})
+    typer.echo(f"Wrote to {out}: {', '.join(names)}")

@@ -19,6 +19,10 @@ class OrthocalError(ValueError):
     """An input breaks a rule; the message says which, where, and what to do."""
 
 
+class UnfittedError(OrthocalError, AttributeError):
+    """Something was asked of an object that must be fitted first."""
+
+
 class OverlapWarning(UserWarning):
     """Many rows have hardly any chance of one treatment, so their effect rests on extrapolation."""
 
@@ -97,3 +101,9 @@ def require_one_of(value: Any, known: Collection[str], name: str) -> None:
     """A name is one of those that exist."""
     if value not in known:
         raise OrthocalError(f"`{name}` must be one of {', '.join(map(repr, known))}; it is {value!r}.")
+
+
+def require_whole(value: Any, low: int, name: str) -> None:
+    """A setting is a whole number, not smaller than it can be."""
+    if isinstance(value, bool) or not isinstance(value, int | np.integer) or value < low:
+        raise OrthocalError(f"`{name}` must be a whole number of at least {low}; it is {value!r}.")

@@ -8,6 +8,9 @@ import numpy as np
 
 from orthocal.errors import OrthocalError, require_length
 
+OTHER = -1
+"""Stratum of rows whose level need not occur in every fold."""
+
 if TYPE_CHECKING:
     from orthocal.arrays import Floats, Integers, Labels
 
@@ -27,24 +30,35 @@ def assign_folds(
         Cluster codes; a cluster is never divided.
     """
     if not isinstance(folds, int | np.integer):
-        require_length(folds, len(strata), "folds")
-        return np.unique(np.asarray(folds), return_inverse=True)[1].astype(np.int64)
+        return _checked(folds, strata, groups)
     if folds < 2:
         raise OrthocalError(
             f"`folds` must be at least 2; it is {folds}. A nuisance is never used on rows it was fitted on."
         )
     codes, units, occurrences = _stratified_units(strata, groups)
-    if occurrences.min() < folds:
-        level = np.unique(strata)[np.argmin(occurrences)]
+    rarest = int(occurrences[np.unique(strata) != OTHER].min())
+    if rarest < folds:
         kind = "rows" if groups is None else "clusters"
         raise OrthocalError(
-            f"Each level must occur in at least as many {kind} as there are folds; level {level} has "
-            f"{occurrences.min()} for {folds} folds. Use fewer folds or more data."
+            f"Each treatment level must occur in at least as many {kind} as there are folds; the rarest has {rarest} for "
+            f"{folds} folds. Use fewer folds or more data."
         )
     fold = np.empty(len(codes), dtype=np.int64)
     # Dealing the shuffled, stratum-sorted units out like cards spreads each stratum evenly.
     fold[_shuffled_by_stratum(codes, random_state)] = np.arange(len(codes)) % folds
     return fold if units is None else fold[units]
+
+
+def _checked(folds: Any, strata: Labels, groups: Integers | None) -> Integers:
+    """Folds as given: one label per row, no cluster divided."""
+    labels = np.asarray(folds)
+    if labels.ndim != 1:
+        raise OrthocalError(f"`folds` must be a whole number or one label per row; it is {folds!r}.")
+    require_length(labels, len(strata), "folds")
+    fold = np.unique(labels, return_inverse=True)[1].astype(np.int64)
+    if groups is not None and len(np.unique(groups * (int(fold.max()) + 1) + fold)) > len(np.unique(groups)):
+        raise OrthocalError("`folds` as given must keep clusters whole; at least one cluster is divided.")
+    return fold
 
 
 def split_rows(share: float, strata: Labels, groups: Integers | None = None, random_state: Any = None) -> Integers:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 
-from orthocal.errors import OrthocalError
+from orthocal.errors import OrthocalError, require_one_of
 from orthocal.maps import MAPS
 
 if TYPE_CHECKING:
@@ -47,8 +47,8 @@ def load(path: str | os.PathLike[str]) -> Map:
     file = Path(path)
     try:
         record = json.loads(file.read_text(encoding="utf-8"), parse_constant=_refuse_constant)
-    except FileNotFoundError:
-        raise OrthocalError(f"The map file {file} must exist; it does not. Check the path.") from None
+    except OSError as error:
+        raise OrthocalError(f"The map file {file} must be readable; {error.strerror}. Check the path.") from None
     except (json.JSONDecodeError, UnicodeDecodeError) as error:
         raise OrthocalError(f"The map file {file} must hold JSON; {error}. Save the map again.") from None
     return from_record(record)
@@ -73,9 +73,8 @@ def from_record(record: Any) -> Map:
         raise OrthocalError(
             f"A map file must have version {VERSION}; this one has {record.get('version')!r}. Use a newer orthocal."
         )
-    shape = MAPS.get(record.get("shape", ""))
-    if shape is None:
-        raise OrthocalError(f"A map's shape must be one of {', '.join(MAPS)}; it is {record.get('shape')!r}.")
+    require_one_of(record.get("shape"), list(MAPS), "shape")
+    shape = MAPS[record["shape"]]
     names = [field.name for field in fields(shape)]
     missing = [name for name in names if name not in record]
     if missing:
@@ -94,10 +93,18 @@ def write_text(path: Path, text: str) -> None:
     try:
         with os.fdopen(handle, "w", encoding="utf-8") as file:
             file.write(text)
+        Path(temporary).chmod(0o666 & ~_umask())
         Path(temporary).replace(path)
     except BaseException:
         Path(temporary).unlink(missing_ok=True)
         raise
+
+
+def _umask() -> int:
+    """Return the mask of permissions a new file gets; it can only be read by setting it."""
+    mask = os.umask(0)
+    os.umask(mask)
+    return mask
 
 
 def _refuse_constant(name: str) -> float:

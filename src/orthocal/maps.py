@@ -65,9 +65,9 @@ class StepMap:
     def __post_init__(self) -> None:
         object.__setattr__(self, "edges", np.asarray(self.edges, dtype=np.float64))
         object.__setattr__(self, "values", np.asarray(self.values, dtype=np.float64))
-        if len(self.values) != len(self.edges) + 1:
+        if self.edges.ndim != 1 or self.values.ndim != 1 or len(self.values) != len(self.edges) + 1:
             raise OrthocalError(
-                f"A step map needs one value more than edges; it has {len(self.values)} values and {len(self.edges)} edges."
+                f"A step map needs one value more than edges; they have shapes {self.values.shape} and {self.edges.shape}."
             )
         if not (np.isfinite(self.edges).all() and np.isfinite(self.values).all()):
             raise OrthocalError("The edges and values of a step map must be finite; at least one is not.")

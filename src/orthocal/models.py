@@ -6,6 +6,7 @@ import warnings
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from sklearn.exceptions import NotFittedError
 
 from orthocal.errors import HonestyWarning, OrthocalError
 from orthocal.observations import as_matrix, as_numbers
@@ -21,7 +22,12 @@ def prediction_of(model: Any, X: Any) -> Floats:
     """Return the model's effect on each row: ``model.effect(X)``, ``model.predict(X)`` or ``model(X)``."""
     for ask in (getattr(model, "effect", None), getattr(model, "predict", None), model):
         if callable(ask):
-            return as_numbers(np.asarray(ask(X)), "prediction", len(X))
+            try:
+                return as_numbers(np.asarray(ask(X)), "prediction", len(X))
+            except NotFittedError:
+                raise OrthocalError(
+                    f"`estimator` must be fitted, on other rows than these; this {type(model).__name__} is not. Fit it first."
+                ) from None
     raise OrthocalError(
         f"`estimator` must have .effect(X) or .predict(X), or be callable; it is a {type(model).__name__}. "
         "Pass the predictions themselves as `prediction`."

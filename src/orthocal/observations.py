@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, fields
+from decimal import Decimal
 from typing import TYPE_CHECKING, Any
 
 import narwhals as nw
 import numpy as np
+from narwhals.exceptions import DuplicateError
 
 from orthocal.errors import OrthocalError, require_finite, require_length, require_rows, require_weights
 
@@ -77,6 +79,8 @@ def observe(
 def as_numbers(values: Any, name: str, n: int | None = None) -> Floats:
     """Return one column of finite numbers."""
     column = _vector(values, name, n)
+    if column.dtype.kind in "mMcV":
+        raise OrthocalError(f"`{name}` must hold numbers; it holds {column.dtype} values. Convert the column first.")
     if column.dtype.kind not in "fiub":
         for row, value in enumerate(column.tolist()):
             if not (value is None or _is_number(value)):
@@ -92,7 +96,7 @@ def as_labels(values: Any, name: str, n: int | None = None) -> Labels:
     if column.dtype.kind == "f":
         require_finite(column, name)
     elif column.dtype.kind == "O":
-        missing = [value is None or bool(value != value) for value in column]  # noqa: PLR0124
+        missing = [_is_missing(value) for value in column]
         if any(missing):
             raise OrthocalError(f"`{name}` must not be missing; row {missing.index(True)} is. Drop such rows.")
         column = np.array(column.tolist())
@@ -145,11 +149,23 @@ def as_matrix(X: Any) -> Floats:
     return encode(X)[0]
 
 
+def _frame(X: Any) -> Any:
+    """Return a data frame of any kind as one kind; anything else as it is."""
+    try:
+        return nw.from_native(X, eager_only=True, pass_through=True)
+    except DuplicateError:
+        raise OrthocalError("The columns of `X` must have different names; two are alike. Rename one.") from None
+
+
 def _named_columns(X: Any) -> tuple[list[str], list[Labels]]:
-    frame = nw.from_native(X, eager_only=True, pass_through=True)
+    frame = _frame(X)
     if isinstance(frame, nw.DataFrame):
         return list(frame.columns), [_series_values(frame[name]) for name in frame.columns]
-    matrix = np.asarray(X)
+    matrix = np.asarray(X) if isinstance(X, np.ndarray) else np.array([list(row) for row in X], dtype=object)
+    if matrix.dtype.kind in "mMcV":
+        raise OrthocalError(
+            f"`X` must hold numbers or text; it holds {matrix.dtype} values. Turn them into numbers first."
+        )
     if matrix.ndim != 2:
         raise OrthocalError(
             f"`X` must have rows and columns; its shape is {matrix.shape}. Pass X.reshape(-1, 1) for one covariate."
@@ -159,7 +175,7 @@ def _named_columns(X: Any) -> tuple[list[str], list[Labels]]:
 
 def column_names(X: Any) -> tuple[str, ...] | None:
     """Return the names of the covariates where they have names."""
-    frame = nw.from_native(X, eager_only=True, pass_through=True)
+    frame = _frame(X)
     return tuple(frame.columns) if isinstance(frame, nw.DataFrame) else None
 
 
@@ -178,16 +194,22 @@ def _vector(values: Any, name: str, n: int | None) -> Labels:
 def _series_values(series: nw.Series[Any]) -> Labels:
     """Values as numpy, missing ones as NaN in numbers and None in text."""
     if series.dtype.is_numeric() or series.dtype == nw.Boolean:
-        if series.null_count() or series.dtype.is_float():
+        if series.null_count() or not (series.dtype.is_integer() or series.dtype == nw.Boolean):
             return np.asarray(series.cast(nw.Float64).to_numpy(), dtype=np.float64)
         return np.asarray(series.to_numpy())
+    if series.dtype.is_temporal() or series.dtype.is_nested():
+        raise OrthocalError(
+            f"Column `{series.name}` must hold numbers or text; it holds {series.dtype}. Turn it into numbers first."
+        )
+    if series.dtype in {nw.Categorical, nw.Enum}:  # a category is a label, even when it looks like a number
+        return np.array([*(None if value is None else str(value) for value in series.to_list()), None], object)[:-1]
     return np.array([*series.to_list(), None], dtype=object)[:-1]  # the extra None keeps numpy from guessing
 
 
 def _encoded(values: Labels, name: str, known: tuple[str, ...] | None) -> tuple[Floats, tuple[str, ...] | None]:
     """One covariate as one numeric column, or as indicators of its levels (the first level is left out)."""
-    if values.dtype.kind == "O" and all(value is None or _is_number(value) for value in values):
-        values = np.array([np.nan if value is None else float(value) for value in values])
+    if values.dtype.kind == "O" and all(_is_missing(value) or _is_number(value) for value in values):
+        values = np.array([np.nan if _is_missing(value) else float(value) for value in values])
     if values.dtype.kind in "fiub" and known is None:
         return _without_infinity(values.astype(np.float64)[:, None]), None
     text = np.array([str(value) for value in values])
@@ -213,7 +235,12 @@ def _without_infinity(matrix: Floats) -> Floats:
 
 
 def _is_number(value: Any) -> bool:
-    return isinstance(value, int | float | np.number | np.bool_)
+    return isinstance(value, int | float | Decimal | np.number | np.bool_) and not isinstance(value, complex)
+
+
+def _is_missing(value: Any) -> bool:
+    """None, NaN, and pandas' NA, whose comparison with itself is neither true nor false."""
+    return value is None or str(value) in {"nan", "NaN", "<NA>", "NaT"}
 
 
 def _codes(labels: Labels) -> Integers:

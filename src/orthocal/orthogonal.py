@@ -8,16 +8,17 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from orthocal.effects import Effect, new_effect
-from orthocal.errors import require_inside
+from orthocal.errors import OrthocalError, require_inside
 from orthocal.folds import assign_folds, generator, split_rows
 from orthocal.nuisances.cross_fit import Fitted, check_given, cross_fit
 from orthocal.observations import Observations, observe
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Mapping, Sequence
 
     from orthocal.arrays import Floats, Integers
     from orthocal.losses import Loss
+    from orthocal.nuisances import Nuisance
 
 
 @dataclass(frozen=True, eq=False)
@@ -63,6 +64,10 @@ class Recipe:
 
     def __post_init__(self) -> None:
         require_inside(self.clip, 0, 0.5, "clip")
+        if self.n_jobs == 0:
+            raise OrthocalError("`n_jobs` must not be 0. Use 1 for one fit at a time, -1 for all cores.")
+        if isinstance(self.random_state, int) and self.random_state < 0:
+            raise OrthocalError(f"`random_state` must not be negative; it is {self.random_state}.")
 
 
 def orthogonal_loss(
@@ -148,7 +153,7 @@ def learn_cross(
     rng = generator(recipe.random_state)
     fold = assign_folds(folds, effect.strata(observations), observations.groups, rng)
     known = check_given(wanted, given, X, len(observations))
-    fitted = _fit(effect, observations, known, fold, recipe, rng, None)
+    fitted = _fit(wanted, observations, known, fold, recipe, rng, None)
     every = np.arange(len(observations))
     return Orthogonal(effect.loss(observations, fitted), fitted.values, observations.prediction, fold, every)
 
@@ -181,14 +186,15 @@ def learn_given_split(
     """Among the `used` rows: nuisances from those whose `part` is 0, loss on those where it is 1."""
     known = check_given(effect.nuisances(observations), given, X, len(observations))
     known = {name: value[used] for name, value in known.items()}
-    fitted = _fit(effect, observations[used], known, part, recipe, generator(recipe.random_state), [1])
+    chosen, rng = observations[used], generator(recipe.random_state)
+    fitted = _fit(effect.nuisances(chosen), chosen, known, part, recipe, rng, [1])
     rows = used[part == 1]
     rest = observations[rows]
     return Orthogonal(effect.loss(rest, fitted), fitted.values, rest.prediction, part[part == 1], rows)
 
 
 def _fit(
-    effect: Effect,
+    wanted: Sequence[Nuisance],
     observations: Observations,
     known: Mapping[str, Any],
     fold: Integers,
@@ -197,7 +203,7 @@ def _fit(
     evaluate: list[int] | None,
 ) -> Fitted:
     return cross_fit(
-        effect.nuisances(observations),
+        wanted,
         observations.covariates,
         fold,
         given=known,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import difflib
+import re
 import shutil
 import tempfile
 from contextlib import contextmanager
@@ -58,6 +59,9 @@ def read_table(path: Path) -> Table:
         table = reader(path)
     except (ArrowException, OSError) as error:
         raise OrthocalError(f"The data file {path} cannot be read: {str(error).splitlines()[0]}") from None
+    twice = [name for name in table.column_names if table.column_names.count(name) > 1]
+    if twice:
+        raise OrthocalError(f"The columns of {path} must have different names; {twice[0]!r} occurs twice. Rename one.")
     if table.num_rows == 0:
         raise OrthocalError(f"The data file {path} must have rows; it has none.")
     return table
@@ -95,24 +99,35 @@ def with_column(table: Table, name: str, values: Any) -> Table:
 
 
 @contextmanager
-def all_or_nothing(folder: Path) -> Iterator[Path]:
-    """Give a scratch folder; its files move into `folder` only if nothing fails."""
+def all_or_nothing(folder: Path, own: Sequence[str] = ()) -> Iterator[Path]:
+    """Give a scratch folder inside `folder`; its files move up only if nothing fails.
+
+    `own` are patterns of files that an earlier run may have left: those not written again are removed, so that results of two
+    runs never mix. On failure, folders that were made for the occasion go too.
+    """
     folder = folder.resolve()
-    _require_writable(folder)
-    folder.parent.mkdir(parents=True, exist_ok=True)
-    scratch = Path(tempfile.mkdtemp(dir=folder.parent, prefix=f".{folder.name}."))
-    try:
-        yield scratch
-        folder.mkdir(exist_ok=True)
-        for file in sorted(scratch.iterdir()):
-            file.replace(folder / file.name)
-    finally:
-        shutil.rmtree(scratch, ignore_errors=True)
-
-
-def _require_writable(folder: Path) -> None:
     if folder.exists() and not folder.is_dir():
         raise OrthocalError(f"`--out` must name a folder; {folder} is a file.")
+    made = [path for path in (folder, *folder.parents) if not path.exists()]
+    folder.mkdir(parents=True, exist_ok=True)
+    scratch = Path(tempfile.mkdtemp(dir=folder, prefix=".unfinished-"))
+    try:
+        yield scratch
+        for pattern in own:
+            for stale in folder.glob(pattern):
+                stale.unlink()
+        for file in sorted(scratch.iterdir()):
+            file.replace(folder / file.name)
+        made = []
+    finally:
+        shutil.rmtree(scratch, ignore_errors=True)
+        for path in made:
+            path.rmdir()
+
+
+def file_name(text: str) -> str:
+    """Return text fit for a file's name."""
+    return re.sub(r"[^\w.-]+", "_", text)
 
 
 def _format(path: Path) -> tuple[Callable[[Path], Table], Callable[[Table, Path], None]]:

@@ -17,7 +17,7 @@ from orthocal.refinement import fit_calibrator
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from orthocal.arrays import Integers
+    from orthocal.arrays import Floats, Integers
     from orthocal.calibrators import Calibrator
     from orthocal.losses import Loss
     from orthocal.maps import Map
@@ -32,23 +32,22 @@ class Verified:
     ----------
     map : Map
         Fitted on the rows that were not held out.
-    before, after : Assessment
-        On the held-out rows; on all rows, out of fold, when nothing was held out.
-    comparison : Comparison
+    before : Assessment
+        On the held-out rows; on all rows when nothing was held out.
+    after : Assessment or None
+        On the held-out rows; None when nothing was held out, for the map has seen every row.
+    comparison : Comparison or None
     judged : array
         The rows the verdict rests on.
-    is_verified : bool
-        Whether the map never saw those rows.
     reason : str
         Why the method was chosen, where it was chosen from the data.
     """
 
     map: Map
     before: Assessment
-    after: Assessment
-    comparison: Comparison
+    after: Assessment | None
+    comparison: Comparison | None
     judged: Integers
-    is_verified: bool
     reason: str = ""
 
 
@@ -67,8 +66,7 @@ def calibrate_and_verify(
 ) -> Verified:
     """Cross-fit the nuisances once, fit the map on a share of the rows and judge it on the rest.
 
-    `holdout` = 0 fits the map on all rows. The verdict before calibration then rests on all of them, and there is none after it:
-    `after` repeats the map's own rows and says nothing about new ones, so `is_verified` is False.
+    `holdout` = 0 fits the map on all rows; then nothing can be said about it, only about the prediction before it.
     """
     if not 0 <= holdout < 1:
         raise OrthocalError(
@@ -91,26 +89,26 @@ def calibrate_and_verify(
     if len(judged) < 2 or len(fitted) < 2:
         raise OrthocalError(f"`holdout`={holdout} leaves too few of the {len(every)} rows on one side. Use more data.")
     calibrator = fit_calibrator(method, prediction[fitted], learnt.loss[fitted], refinements, learnt.fold[fitted])
-    return _verdict(calibrator, prediction[judged], learnt.loss[judged], judged, holdout > 0, level, rng)
+    return _verdict(calibrator, prediction[judged], learnt.loss[judged], judged, level, rng, has_holdout=holdout > 0)
 
 
 def _verdict(
     calibrator: Calibrator,
-    prediction: Any,
+    prediction: Floats,
     loss: Loss,
     judged: Integers,
-    is_verified: bool,
     level: float,
     rng: np.random.Generator,
+    *,
+    has_holdout: bool,
 ) -> Verified:
     calibrated = calibrator.predict(prediction)
     seed = int(rng.integers(2**31))
     return Verified(
         calibrator.map_,
         assess(prediction, loss, level=level, random_state=seed),
-        assess(calibrated, loss, level=level, random_state=seed),
-        compare(prediction, calibrated, loss, level=level),
+        assess(calibrated, loss, level=level, random_state=seed) if has_holdout else None,
+        compare(prediction, calibrated, loss, level=level) if has_holdout else None,
         judged,
-        is_verified,
         getattr(calibrator, "reason_", ""),
     )

@@ -6,7 +6,7 @@ from sklearn.base import clone
 
 import orthocal
 from orthocal import ExpectileLoss, HingeLoss, QuadraticLoss
-from orthocal.calibrators import CALIBRATORS
+from orthocal.calibrators import CALIBRATORS, new_calibrator
 from orthocal.maps import StepMap
 from orthocal.solvers import constants
 
@@ -44,6 +44,16 @@ def test_scaling_all_weights_changes_nothing(name, scored):
     half = QuadraticLoss(0.001 * weight * loss.target, 0.001 * weight)
     ours, theirs = fitted(name, prediction, one), fitted(name, prediction, half)
     np.testing.assert_allclose(ours.predict(GRID), theirs.predict(GRID), atol=1e-7)
+
+
+@every_calibrator
+def test_rows_of_weight_zero_do_not_matter(name, scored):
+    prediction, loss = scored
+    weight = np.where(np.arange(300) % 3 == 0, 0.0, loss.weight)
+    mixed = QuadraticLoss(weight * loss.target, weight)
+    kept = np.flatnonzero(weight > 0)
+    ours, theirs = fitted(name, prediction, mixed), fitted(name, prediction[kept], mixed[kept])
+    np.testing.assert_allclose(ours.predict(GRID), theirs.predict(GRID), atol=1e-9)
 
 
 @every_calibrator
@@ -89,9 +99,10 @@ def test_every_calibrator_serves_every_loss(name, kind):
 
 @every_calibrator
 def test_a_constant_prediction_gives_a_constant_map(name):
-    loss = QuadraticLoss(np.array([1.0, 2.0, 6.0]), np.ones(3))
-    calibrated = fitted(name, np.full(3, 3.0), loss).predict([3.0, 3.0])
-    np.testing.assert_allclose(calibrated, 3.0, atol=1e-9)
+    target = np.random.default_rng(0).standard_normal(1000)
+    target += 0.1 - target.mean()
+    calibrated = fitted(name, np.full(1000, 0.1), QuadraticLoss(target, np.ones(1000))).predict([0.1, 0.1])
+    np.testing.assert_allclose(calibrated, 0.1, atol=1e-9)
 
 
 @every_calibrator
@@ -121,6 +132,13 @@ def test_no_calibrator_raises_the_loss_it_minimises_above_the_best_constant(name
         return
     constant = np.full(len(loss), loss.numerator.sum() / loss.denominator.sum())
     assert loss.value(fitted(name, prediction, loss).predict(prediction)).sum() < loss.value(constant).sum()
+
+
+@every_calibrator
+def test_a_class_or_nothing_is_no_method(name):
+    for wrong in (CALIBRATORS[name], None, 3):
+        with pytest.raises(orthocal.OrthocalError, match="`method` must be a name or a calibrator"):
+            new_calibrator(wrong)
 
 
 @every_calibrator

@@ -97,5 +97,10 @@ def test_weights_default_to_the_denominator_unless_it_can_be_negative():
 
 
 def test_overlap_travels_with_the_rows():
-    overlap = Overlap(0.01, {}, {}, {})
-    assert QuadraticLoss(np.ones(3), np.ones(3), overlap=overlap)[:2].overlap is overlap
+    got, propensity = np.array([True, False, True, True]), np.array([0.2, 0.5, 0.5, 0.8])
+    overlap = Overlap(0.01, {"propensity": 0.1}, {"treated": (got, propensity)}, np.array([1.0, 1, 2, 1]))
+    part = QuadraticLoss(np.ones(4), np.ones(4), overlap=overlap)[:3].overlap
+    assert part.propensity == {"treated": (0.2, 0.5)}
+    # Rows 0 and 2 were treated: weights 1 / 0.2 = 5 and 2 / 0.5 = 4; (5 + 4)^2 / (25 + 16)
+    assert part.effective_rows["treated"] == pytest.approx(81 / 41)
+    assert part.to_dict()["clipped"] == {"propensity": 0.1}

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, overload
 
 import numpy as np
-from scipy.stats import norm
+from scipy.stats import t as t_law
 
 from orthocal.assessment.bins import cut, residual_moments, table
 from orthocal.assessment.error import (
@@ -19,9 +19,11 @@ from orthocal.assessment.error import (
 from orthocal.assessment.linear_test import linear_test
 from orthocal.assessment.records import Assessment, Average
 from orthocal.assessment.wording import verdict
-from orthocal.errors import require_at_least, require_inside
+from orthocal.errors import require_inside, require_whole
 from orthocal.folds import generator
+from orthocal.losses import rows_that_count
 from orthocal.observations import as_numbers
+from orthocal.solvers import constants
 
 if TYPE_CHECKING:
     from orthocal.arrays import Floats
@@ -91,16 +93,16 @@ def assess(
     >>> round(verdict.error, 1), verdict.tests["linear"].p_value < 0.001
     (1.0, True)
     """
-    require_at_least(bins, 1, "bins")
+    require_whole(bins, 1, "bins")
     require_inside(level, 0, 1, "level")
-    require_at_least(draws, 1, "draws")
+    require_whole(draws, 1, "draws")
     if isinstance(prediction, Mapping):
         return {name: _assess(one, loss, bins, level, draws, random_state) for name, one in prediction.items()}
     return _assess(prediction, loss, bins, level, draws, random_state)
 
 
 def _assess(prediction: Any, loss: Loss, bins: int, level: float, draws: int, random_state: Any) -> Assessment:
-    prediction = as_numbers(prediction, "prediction", len(loss))
+    prediction, loss = rows_that_count(as_numbers(prediction, "prediction", len(loss)), loss)
     loss, rng = loss.at(prediction), generator(random_state)
     binned = residual_moments(prediction, loss, *cut(prediction, loss, bins))
     estimate, standard_error = squared_error(binned)
@@ -127,9 +129,19 @@ def _assess(prediction: Any, loss: Loss, bins: int, level: float, draws: int, ra
 
 def _average(prediction: Floats, loss: Loss, level: float) -> Average:
     """Mean prediction and average effect; the whole data is one bin."""
-    whole = residual_moments(prediction, loss, np.empty(0), np.zeros(len(prediction), dtype=np.int64))
+    everyone = np.zeros(len(prediction), dtype=np.int64)
     mean = float(loss.mass @ prediction / loss.mass.sum())
-    effect = mean + float(whole.residual[0])
-    error = float(np.sqrt(whole.variance[0]))
-    reach = float(norm.ppf((1 + level) / 2)) * error
-    return Average(mean, effect, error, (effect - reach, effect + reach))
+    effect = float(constants(loss, everyone, 1)[0])
+    at_effect = residual_moments(np.full(len(prediction), effect), loss, np.empty(0), everyone)
+    at_prediction = residual_moments(prediction, loss, np.empty(0), everyone)
+    critical = float(t_law.ppf((1 + level) / 2, at_effect.clusters - 1))
+    error, gap_error = (float(np.sqrt(one.variance[0])) for one in (at_effect, at_prediction))
+    gap = -float(at_prediction.residual[0])
+    return Average(
+        mean,
+        effect,
+        error,
+        (effect - critical * error, effect + critical * error),
+        gap,
+        (gap - critical * gap_error, gap + critical * gap_error),
+    )

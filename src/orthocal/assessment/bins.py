@@ -41,6 +41,8 @@ class Binned:
         How many independent units there are.
     share_variance : array of shape (bins, bins)
         Of the shares of mass.
+    size : array
+        Rows, or clusters, in each bin.
     """
 
     edges: Floats
@@ -51,6 +53,7 @@ class Binned:
     share: Floats
     clusters: int
     share_variance: Floats
+    size: Integers
 
     @property
     def variance(self) -> Floats:
@@ -65,12 +68,12 @@ def cut(prediction: Floats, loss: Loss, bins: int) -> tuple[Floats, Integers]:
     """
     edges = uniform_mass_edges(prediction, loss.weight, bins)
     index = np.searchsorted(edges, prediction, side="left")
-    count = _clusters_in_bins(loss, index, len(edges) + 1)
-    if count.sum() < 2:
-        raise OrthocalError("A verdict must rest on at least two rows (or clusters) of positive weight. Use more data.")
-    if count.min() >= 2:
+    units = len(prediction) if loss.groups is None else len(np.unique(loss.groups))
+    if units < 2:
+        raise OrthocalError(f"A verdict must rest on at least two rows, or clusters; there is {units}. Use more data.")
+    keep = _edges_with_two(loss.groups, index, len(edges) + 1)
+    if len(keep) == len(edges):
         return edges, index
-    keep = _edges_with_two(count)
     return edges[keep], np.searchsorted(edges[keep], prediction, side="left")
 
 
@@ -100,6 +103,7 @@ def residual_moments(prediction: Floats, loss: Loss, edges: Floats, index: Integ
         mass_b / total,
         clusters,
         _cross_products(mass / total, cell, unit, count),
+        size,
     )
 
 
@@ -141,23 +145,26 @@ def _cross_products(value: Floats, cell: Integers, unit: Integers | None, count:
     return np.asarray((by_unit.T @ by_unit).toarray())
 
 
-def _clusters_in_bins(loss: Loss, index: Integers, count: int) -> Integers:
-    """How many different clusters of positive weight each bin holds."""
-    alive = loss.weight > 0
-    if loss.groups is None:
-        return np.bincount(index[alive], minlength=count)
-    pairs = np.sort(loss.groups[alive] * count + index[alive])
-    return np.bincount(pairs[np.diff(pairs, prepend=-1) > 0] % count, minlength=count)
-
-
-def _edges_with_two(count: Integers) -> list[int]:
-    """Return the positions of the edges that close a bin of at least two clusters, counting from the left."""
-    keep, running = [], 0
-    for position, clusters in enumerate(count[:-1]):
-        running += int(clusters)
-        if running >= 2:
+def _edges_with_two(groups: Integers | None, index: Integers, count: int) -> list[int]:
+    """Return the positions of the edges to keep, from the left, so that every bin holds two different rows or clusters."""
+    members: list[set[object]]
+    if groups is None:
+        members = [
+            {(b, row) for row in range(min(int(size), 2))} for b, size in enumerate(np.bincount(index, minlength=count))
+        ]
+    else:
+        pairs = np.unique(groups * count + index)
+        members = [set((pairs[pairs % count == b] // count).tolist()) for b in range(count)]
+    keep: list[int] = []
+    inside: set[object] = set()
+    for position in range(count - 1):
+        inside |= members[position]
+        if len(inside) >= 2:
             keep.append(position)
-            running = 0
-    if keep and running + int(count[-1]) < 2:
-        keep.pop()
+            inside = set()
+    inside |= members[count - 1]
+    while keep and len(inside) < 2:  # what is left over joins the bin before it
+        last = keep.pop()
+        start = keep[-1] + 1 if keep else 0
+        inside = set().union(*members[start : last + 1], inside)
     return keep

@@ -5,11 +5,12 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from scipy.stats import norm
+from scipy.stats import t as t_law
 
 from orthocal.arrays import group_sums
 from orthocal.assessment.records import Comparison
-from orthocal.errors import require_inside
+from orthocal.errors import OrthocalError, require_inside
+from orthocal.losses import rows_that_count
 from orthocal.observations import as_numbers
 
 if TYPE_CHECKING:
@@ -44,6 +45,8 @@ def compare(before: Any, after: Any, loss: Loss, *, level: float = 0.95) -> Comp
     require_inside(level, 0, 1, "level")
     before = as_numbers(before, "before", len(loss))
     after = as_numbers(after, "after", len(loss))
+    before, _ = rows_that_count(before, loss)
+    after, loss = rows_that_count(after, loss)
     difference = loss.at(after).value(after) - loss.at(before).value(before)
     weight = loss.weight
     mean = float(difference.sum() / weight.sum())
@@ -53,9 +56,13 @@ def compare(before: Any, after: Any, loss: Loss, *, level: float = 0.95) -> Comp
         codes, index = np.unique(loss.groups, return_inverse=True)
         units = len(codes)
         centred = group_sums(index, centred, units)
-    error = float(np.sqrt(centred @ centred * units / max(units - 1, 1)) / weight.sum())
-    reach = float(norm.ppf((1 + level) / 2)) * error
+    if units < 2:
+        raise OrthocalError(
+            f"A comparison must rest on at least two rows, or clusters; there is {units}. Use more data."
+        )
+    error = float(np.sqrt(centred @ centred * units / (units - 1)) / weight.sum())
+    reach = float(t_law.ppf((1 + level) / 2, units - 1)) * error
     low, high = mean - reach, mean + reach
-    harm = float(norm.sf(mean / error)) if error > 0 else float(mean <= 0)
+    harm = float(t_law.sf(mean / error, units - 1)) if error > 0 else float(mean <= 0)
     word = "improved" if high < 0 else "harmed" if low > 0 else "no detectable change"
     return Comparison(mean, error, (low, high), harm, word, level)

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 from scipy.optimize import brentq
-from scipy.special import chdtri, chndtr
+from scipy.special import chdtri, chndtr, ndtr
 from scipy.stats import norm
 
 from orthocal.assessment.records import Distance
@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from orthocal.arrays import Floats
     from orthocal.assessment.bins import Binned
 
+LARGE = 1e8
 POWER = 0.8
 """Chance of detection that the minimum detectable error refers to."""
 
@@ -63,6 +64,9 @@ def _noncentrality(x: float, freedom: float, probability: float) -> float:
     """Return the noncentrality at which the cdf at x equals `probability`; 0 when even the central cdf is below it."""
 
     def gap(noncentrality: float) -> float:
+        if x > LARGE:  # the series gives up; the normal law it tends to is exact to the digits that matter
+            spread = np.sqrt(2 * freedom + 4 * noncentrality)
+            return float(ndtr((x - freedom - noncentrality) / spread)) - probability
         return float(chndtr(x, freedom, noncentrality)) - probability
 
     if gap(0.0) <= 0:
@@ -87,7 +91,8 @@ def largest_error(binned: Binned, level: float, draws: int, rng: np.random.Gener
     """Return the Linf error and the critical value of the simultaneous band, in standard errors.
 
     With normal multipliers the bootstrap of the bin means is exactly normal with their estimated covariance, so the draws
-    are made bin by bin and never touch the rows. Fewer than infinitely many rows widen the band as in a t law.
+    are made bin by bin and never touch the rows. Each bin's draws are widened as in a t law, for its variance is estimated
+    too, from as many rows (or clusters) as it has.
     """
     error = np.sqrt(binned.variance)
     value = float(np.abs(binned.residual).max())
@@ -96,15 +101,19 @@ def largest_error(binned: Binned, level: float, draws: int, rng: np.random.Gener
     correlation = binned.covariance / np.outer(np.where(error > 0, error, 1), np.where(error > 0, error, 1))
     vectors = np.linalg.eigh(correlation)
     root = vectors[1] * np.sqrt(np.maximum(vectors[0], 0))
-    largest: Floats = np.abs(rng.standard_normal((draws, len(error))) @ root.T).max(axis=1)
+    freedom = np.maximum(binned.size - 1, 1)
+    widened = np.sqrt(rng.chisquare(freedom, (draws, len(error))) / freedom)
+    largest: Floats = np.abs(rng.standard_normal((draws, len(error))) @ root.T / widened).max(axis=1)
     return Distance(value, band=float(np.quantile(largest, level)))
 
 
 def minimum_detectable_error(binned: Binned, level: float) -> float:
-    """Return the error c, the same in every bin, at which the bins test would reach 80% power."""
-    if not (binned.variance > 0).all():
+    """Return the error at which the interval would start above 0 with probability 0.8."""
+    _, scale, freedom = quadratic_form(binned)
+    if scale == 0:
         return 0.0
-    bins = len(binned.residual)
-    critical = float(chdtri(bins, 1 - level))
-    needed = brentq(lambda noncentrality: 1 - chndtr(critical, bins, noncentrality) - POWER, 1e-6, 10 * bins + 100)
-    return float(np.sqrt(needed / (1 / binned.variance).sum()))
+    critical = float(chdtri(freedom, (1 - level) / 2))
+    if 1 - chndtr(critical, freedom, 0) >= POWER:
+        return 0.0
+    needed = brentq(lambda extra: 1 - chndtr(critical, freedom, extra) - POWER, 0, 10 * (critical + freedom) + 100)
+    return float(np.sqrt(scale * needed))

@@ -29,12 +29,23 @@ def linear_test(prediction: Floats, loss: Loss) -> TestResult:
     moments = _unit_sums([mass * a * b for a in columns for b in columns], loss.groups)
     scores = _unit_sums([residual * a for a in columns], loss.groups)
     size, units = len(columns), len(scores)
-    coefficient, covariance = _jackknife(moments.reshape(units, size, size), scores)
+    moments = moments.reshape(units, size, size)
+    if not constant and _leans_on_one(moments):
+        return TestResult(None, None, "does not apply: one row or cluster carries the slope")
+    coefficient, covariance = _jackknife(moments, scores)
     note = "intercept only: the prediction is constant" if constant else "intercept 0 and slope 1"
     if units <= size or not np.linalg.eigvalsh(covariance)[0] > 0:
         return TestResult(None, None, "does not apply: too few rows or clusters, or no noise")
     statistic = float(coefficient @ np.linalg.solve(covariance, coefficient)) / size
     return TestResult(statistic, float(f_law.sf(statistic, size, units - 1)), note)
+
+
+def _leans_on_one(moments: Floats) -> bool:
+    """Whether leaving out some unit leaves hardly any spread of the predictions."""
+    whole = moments.sum(axis=0)
+    rest = whole - moments
+    spread = np.abs(rest[:, 0, 0] * rest[:, 1, 1] - rest[:, 0, 1] * rest[:, 1, 0])
+    return bool(spread.min() < 1e-3 * abs(np.linalg.det(whole)))
 
 
 def _unit_sums(columns: list[Floats], groups: Integers | None) -> Floats:

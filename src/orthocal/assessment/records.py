@@ -35,12 +35,25 @@ class TestResult:
 
 @dataclass(frozen=True)
 class Average:
-    """Calibration in the large: the mean prediction beside the estimated average effect."""
+    """Calibration in the large: the mean prediction beside the estimated average effect.
+
+    Parameters
+    ----------
+    prediction, effect : float
+        Means, weighted by mass.
+    standard_error, interval
+        Of the average effect.
+    excess, excess_interval
+        By how much the predictions are too high on average, in units of the residual. Narrower than the other interval
+        suggests: what the prediction explains of the effect cancels.
+    """
 
     prediction: float
     effect: float
     standard_error: float
     interval: tuple[float, float]
+    excess: float
+    excess_interval: tuple[float, float]
 
 
 @dataclass(frozen=True)
@@ -162,6 +175,8 @@ class Comparison:
 
 
 def _plain(value: Any) -> Any:
+    if hasattr(value, "to_dict") and not isinstance(value, Assessment | Comparison):
+        return _plain(value.to_dict())
     if is_dataclass(value):
         return {field.name: _plain(getattr(value, field.name)) for field in fields(value)}
     if isinstance(value, dict):

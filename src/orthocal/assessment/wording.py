@@ -29,7 +29,7 @@ def verdict(numbers: Mapping[str, Any]) -> str:
             f"({interval}). {_in_the_large(numbers)}"
         )
     return (
-        f"No miscalibration was detected: an error of {_number(numbers['minimum_detectable_error'])} or more in every bin "
+        f"No miscalibration was detected: an error of {_number(numbers['minimum_detectable_error'])} or more "
         f"would have been seen with probability 0.8 (error {error}, {interval})."
     )
 
@@ -72,7 +72,7 @@ def _overlap(a: Assessment) -> list[str]:
         return []
     levels = [
         f"{name} {low:.3f} to {high:.3f} (counts as {a.overlap.effective_rows[name]:,.0f} rows)"
-        for name, (low, _, high) in a.overlap.propensity.items()
+        for name, (low, high) in a.overlap.propensity.items()
     ]
     clipped = [f"{share:.1%} of {name} clipped at {a.overlap.clip}" for name, share in a.overlap.clipped.items()]
     return [
@@ -90,14 +90,11 @@ def _test(test: TestResult) -> str:
 
 def _in_the_large(numbers: Mapping[str, Any]) -> str:
     average = numbers["average"]
-    low, high = average.interval
-    if low <= average.prediction <= high:
+    low, high = average.excess_interval
+    if low <= 0 <= high:
         return "On average they are right: the error lies in how they vary."
-    word = "too high" if average.prediction > average.effect else "too low"
-    return (
-        f"On average they are {word}: {_number(average.prediction)} is predicted and {_number(average.effect)} estimated "
-        f"(interval {_number(low)} to {_number(high)})."
-    )
+    word, ends = ("too high", (low, high)) if low > 0 else ("too low", (-high, -low))
+    return f"On average they are {word} by {_number(abs(average.excess))} (interval {_number(ends[0])} to {_number(ends[1])})."
 
 
 def _percent(numbers: Mapping[str, Any]) -> str:

@@ -17,7 +17,7 @@ from orthocal.calibrators.isotonic import Isotonic
 from orthocal.calibrators.linear import Linear
 from orthocal.calibrators.platt import Platt
 from orthocal.calibrators.spline import Spline
-from orthocal.errors import require_one_of
+from orthocal.errors import OrthocalError, require_one_of
 
 if TYPE_CHECKING:
     from orthocal.arrays import Floats
@@ -68,4 +68,8 @@ def new_calibrator(method: str | Calibrator) -> Calibrator:
     if isinstance(method, str):
         require_one_of(method, CALIBRATORS, "method")
         return cast("Calibrator", CALIBRATORS[method]())
+    if isinstance(method, type) or not (hasattr(method, "fit") and hasattr(method, "get_params")):
+        raise OrthocalError(
+            f"`method` must be a name or a calibrator such as Isotonic(); it is {method!r}. Pass an instance."
+        )
     return cast("Calibrator", clone(method))

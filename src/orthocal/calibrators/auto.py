@@ -17,6 +17,7 @@ from orthocal.calibrators.platt import Platt
 from orthocal.calibrators.spline import Spline
 from orthocal.calibrators.validation import validation_folds
 from orthocal.errors import OrthocalError
+from orthocal.losses import rows_that_count
 from orthocal.observations import as_numbers
 
 if TYPE_CHECKING:
@@ -100,7 +101,7 @@ class Auto(BaseEstimator):  # type: ignore[misc]
 
     def fit(self, prediction: Any, loss: Loss) -> Self:
         """Choose, then fit the choice on all rows."""
-        prediction = as_numbers(prediction, "prediction", len(loss))
+        prediction, loss = rows_that_count(as_numbers(prediction, "prediction", len(loss)), loss)
         candidates = dict(CANDIDATES if self.candidates is None else self.candidates)
         self.trials_ = self._tried(candidates, prediction, loss)
         chosen = self._choice()

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Any, Self
 import numpy as np
 from sklearn.base import BaseEstimator
 
-from orthocal.errors import require_at_least
-from orthocal.losses import as_counts
+from orthocal.errors import require_whole
+from orthocal.losses import as_counts, rows_that_count
 from orthocal.maps import StepMap
 from orthocal.observations import as_numbers
 from orthocal.solvers import constants
@@ -40,8 +40,8 @@ class Histogram(BaseEstimator):  # type: ignore[misc]
 
     def fit(self, prediction: Any, loss: Loss) -> Self:
         """Learn the edges and one value per bin."""
-        require_at_least(self.bins, 1, "bins")
-        prediction = as_numbers(prediction, "prediction", len(loss))
+        require_whole(self.bins, 1, "bins")
+        prediction, loss = rows_that_count(as_numbers(prediction, "prediction", len(loss)), loss)
         edges = uniform_mass_edges(prediction, loss.weight, self.bins)
         group = np.searchsorted(edges, prediction, side="left")
         self.map_ = StepMap(edges, constants(loss, group, len(edges) + 1))

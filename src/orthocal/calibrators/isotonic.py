@@ -9,7 +9,7 @@ from sklearn.base import BaseEstimator
 
 from orthocal.arrays import group_sums
 from orthocal.errors import require_at_least
-from orthocal.losses import as_counts
+from orthocal.losses import as_counts, rows_that_count
 from orthocal.maps import StepMap
 from orthocal.observations import as_numbers
 from orthocal.solvers import constants, monotone
@@ -47,7 +47,7 @@ class Isotonic(BaseEstimator):  # type: ignore[misc]
     def fit(self, prediction: Any, loss: Loss) -> Self:
         """Learn the blocks and their values."""
         require_at_least(self.min_samples, 1, "min_samples")
-        prediction = as_numbers(prediction, "prediction", len(loss))
+        prediction, loss = rows_that_count(as_numbers(prediction, "prediction", len(loss)), loss)
         edges, values = monotone(loss, prediction)
         if self.min_samples > 1 and len(values) > 1:
             edges, values = self._merged(edges, values, prediction, loss)

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any, Self
 
 from sklearn.base import BaseEstimator
 
+from orthocal.losses import rows_that_count
 from orthocal.maps import AffineMap
 from orthocal.observations import as_numbers
 from orthocal.solvers import affine
@@ -32,7 +33,8 @@ class Linear(BaseEstimator):  # type: ignore[misc]
 
     def fit(self, prediction: Any, loss: Loss) -> Self:
         """Learn intercept and slope."""
-        self.map_ = AffineMap(*affine(loss, as_numbers(prediction, "prediction", len(loss))))
+        prediction, loss = rows_that_count(as_numbers(prediction, "prediction", len(loss)), loss)
+        self.map_ = AffineMap(*affine(loss, prediction))
         return self
 
     def predict(self, prediction: Any) -> Floats:

@@ -8,6 +8,7 @@ import numpy as np
 from sklearn.base import BaseEstimator
 
 from orthocal.calibrators.histogram import Histogram
+from orthocal.losses import rows_that_count
 from orthocal.maps import SigmoidMap
 from orthocal.observations import as_numbers
 from orthocal.solvers import sigmoid
@@ -45,7 +46,7 @@ class Platt(BaseEstimator):  # type: ignore[misc]
 
     def fit(self, prediction: Any, loss: Loss) -> Self:
         """Learn the bounds where they are not given, then intercept and slope."""
-        prediction = as_numbers(prediction, "prediction", len(loss))
+        prediction, loss = rows_that_count(as_numbers(prediction, "prediction", len(loss)), loss)
         low, high = self._bounds(prediction, loss)
         # The bounds are checked by a flat map before the fit divides by their distance.
         SigmoidMap(low, high, 0.0, 0.0)

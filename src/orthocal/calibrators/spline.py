@@ -8,7 +8,8 @@ import numpy as np
 from sklearn.base import BaseEstimator
 
 from orthocal.calibrators.validation import validation_folds
-from orthocal.errors import require_at_least
+from orthocal.errors import require_whole
+from orthocal.losses import rows_that_count
 from orthocal.maps import SplineMap, StepMap
 from orthocal.observations import as_numbers
 from orthocal.solvers import constants, spline
@@ -57,8 +58,8 @@ class Spline(BaseEstimator):  # type: ignore[misc]
 
     def fit(self, prediction: Any, loss: Loss) -> Self:
         """Learn knots, smoothing and coefficients."""
-        require_at_least(self.pieces, 1, "pieces")
-        prediction = as_numbers(prediction, "prediction", len(loss))
+        require_whole(self.pieces, 1, "pieces")
+        prediction, loss = rows_that_count(as_numbers(prediction, "prediction", len(loss)), loss)
         if prediction.min() == prediction.max():
             self.map_: SplineMap | StepMap = StepMap(
                 np.empty(0), constants(loss, np.zeros(len(loss), dtype=np.int64), 1)

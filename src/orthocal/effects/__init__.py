@@ -17,7 +17,7 @@ from orthocal.effects.late import LATE
 from orthocal.effects.overlap import OverlapCATE
 from orthocal.effects.quantile import QuantileUnderTreatment
 from orthocal.effects.relative import RelativeEffect
-from orthocal.errors import require_one_of
+from orthocal.errors import OrthocalError, require_one_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -79,4 +79,6 @@ def new_effect(effect: str | Effect) -> Effect:
     if isinstance(effect, str):
         require_one_of(effect, EFFECTS, "effect")
         return cast("Effect", EFFECTS[effect]())
+    if isinstance(effect, type) or not (hasattr(effect, "loss") and hasattr(effect, "nuisances")):
+        raise OrthocalError(f"`effect` must be a name or an effect such as CATE(); it is {effect!r}. Pass an instance.")
     return effect

@@ -9,6 +9,7 @@ import numpy as np
 
 from orthocal.arrays import group_sums
 from orthocal.errors import OrthocalError, OverlapWarning, require_level
+from orthocal.folds import OTHER
 from orthocal.losses import Overlap
 from orthocal.nuisances import Nuisance
 
@@ -41,6 +42,14 @@ def require_levels(treatment: Labels, *levels: tuple[str, Any]) -> None:
         require_level(treatment, level, name)
 
 
+def strata_of(treatment: Labels, *levels: Any) -> Labels:
+    """Return 0, 1, ... for the levels that count, and one stratum for all others."""
+    strata = np.full(len(treatment), OTHER)
+    for j, level in enumerate(levels):
+        strata[treatment == level] = j
+    return strata
+
+
 def require_binary(values: Labels, name: str) -> None:
     """A column holds 0 and 1, both of them."""
     if not set(np.unique(values).tolist()) <= {0, 1}:
@@ -71,7 +80,14 @@ def propensities(treated: Booleans, control: Booleans) -> list[Nuisance]:
 def both_propensities(fitted: Fitted) -> tuple[Floats, Floats]:
     """Return the propensities of arm and control, which add to one when there are no other levels."""
     propensity = fitted["propensity"]
-    return propensity, fitted.values.get("propensity_control", 1 - propensity)
+    control = fitted.values.get("propensity_control", 1 - propensity)
+    given = {"propensity", "propensity_control"} - set(fitted.clipped)
+    if len(given) == 2 and (propensity + control).max() > 1 + 1e-9:
+        row = int(np.argmax(propensity + control))
+        raise OrthocalError(
+            f"`propensity` and `propensity_control` as given must not add to more than 1; in row {row} they do."
+        )
+    return propensity, control
 
 
 def hajek(inverse: Floats, observations: Observations, fitted: Fitted) -> Floats:
@@ -84,7 +100,9 @@ def hajek(inverse: Floats, observations: Observations, fitted: Fitted) -> Floats
     return inverse * (total / np.where(held > 0, held, 1.0))[fold]
 
 
-def overlap_of(levels: Mapping[str, tuple[Booleans, Floats]], fitted: Fitted, notes: tuple[str, ...] = ()) -> Overlap:
+def overlap_of(
+    levels: Mapping[str, tuple[Booleans, Floats]], fitted: Fitted, weight: Floats, notes: tuple[str, ...] = ()
+) -> Overlap:
     """Summarise overlap and warn where many rows were clipped; `levels` maps a name to (who got it, its propensity)."""
     for name, share in fitted.clipped.items():
         if share > MOST_CLIPPED:
@@ -94,19 +112,4 @@ def overlap_of(levels: Mapping[str, tuple[Booleans, Floats]], fitted: Fitted, no
                 OverlapWarning,
                 stacklevel=2,
             )
-    return Overlap(
-        clip=fitted.clip,
-        clipped=dict(fitted.clipped),
-        propensity={name: _range(p) for name, (_, p) in levels.items()},
-        effective_rows={name: _effective(1 / p[got]) for name, (got, p) in levels.items()},
-        notes=notes,
-    )
-
-
-def _range(propensity: Floats) -> tuple[float, float, float]:
-    low, middle, high = np.quantile(propensity, [0.0, 0.5, 1.0]).tolist()
-    return low, middle, high
-
-
-def _effective(weight: Floats) -> float:
-    return float(weight.sum() ** 2 / (weight @ weight)) if len(weight) else 0.0
+    return Overlap(fitted.clip, dict(fitted.clipped), dict(levels), weight, notes)

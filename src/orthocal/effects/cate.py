@@ -5,7 +5,14 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from orthocal.effects.arms import both_propensities, outcome_nuisance, overlap_of, propensities, require_levels
+from orthocal.effects.arms import (
+    both_propensities,
+    outcome_nuisance,
+    overlap_of,
+    propensities,
+    require_levels,
+    strata_of,
+)
 from orthocal.effects.formulas import pseudo_outcome
 from orthocal.losses import QuadraticLoss
 
@@ -39,8 +46,8 @@ class CATE:
     control: Any = 0
 
     def strata(self, observations: Observations) -> Labels:
-        """Treatment levels."""
-        return observations.treatment
+        """Arm, control and the rest."""
+        return strata_of(observations.treatment, self.arm, self.control)
 
     def nuisances(self, observations: Observations) -> list[Nuisance]:
         """Propensity of the arm (and of the control when there are more than two levels), outcome in each."""
@@ -59,6 +66,6 @@ class CATE:
         pi1, pi0 = both_propensities(fitted)
         mu1, mu0 = fitted["outcome_treated"], fitted["outcome_control"]
         chi = pseudo_outcome(observations.outcome, treated, control, pi1, pi0, mu1, mu0)
-        overlap = overlap_of({"treated": (treated, pi1), "control": (control, pi0)}, fitted)
+        overlap = overlap_of({"treated": (treated, pi1), "control": (control, pi0)}, fitted, observations.weight)
         weight = observations.weight
         return QuadraticLoss(weight * chi, weight, weight, observations.groups, overlap)

@@ -5,7 +5,14 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from orthocal.effects.arms import both_propensities, outcome_nuisance, overlap_of, propensities, require_levels
+from orthocal.effects.arms import (
+    both_propensities,
+    outcome_nuisance,
+    overlap_of,
+    propensities,
+    require_levels,
+    strata_of,
+)
 from orthocal.losses import QuadraticLoss
 
 if TYPE_CHECKING:
@@ -30,8 +37,8 @@ class CATT:
     control: Any = 0
 
     def strata(self, observations: Observations) -> Labels:
-        """Treatment levels."""
-        return observations.treatment
+        """Arm, control and the rest."""
+        return strata_of(observations.treatment, self.arm, self.control)
 
     def nuisances(self, observations: Observations) -> list[Nuisance]:
         """Propensities and the outcome of controls."""
@@ -45,7 +52,7 @@ class CATT:
         treated, control = observations.treatment == self.arm, observations.treatment == self.control
         (pi1, pi0), weight = both_propensities(fitted), observations.weight
         numerator = numerator_of_treated(observations.outcome, treated, control, pi1, pi0, fitted["outcome_control"])
-        overlap = overlap_of({"treated": (treated, pi1), "control": (control, pi0)}, fitted)
+        overlap = overlap_of({"treated": (treated, pi1), "control": (control, pi0)}, fitted, observations.weight)
         return QuadraticLoss(weight * numerator, weight * treated, weight, observations.groups, overlap)
 
 

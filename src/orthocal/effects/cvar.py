@@ -55,7 +55,9 @@ class CVaRUnderTreatment:
         got, pi, weight = observations.treatment == self.arm, fitted["propensity"], observations.weight
         tail = tail_value(observations.outcome, fitted["tail_quantile"], self.level)
         chi = doubly_robust_mean(tail, got, pi, fitted["tail_mean"])
-        return QuadraticLoss(weight * chi, weight, weight, observations.groups, overlap_of({"arm": (got, pi)}, fitted))
+        return QuadraticLoss(
+            weight * chi, weight, weight, observations.groups, overlap_of({"arm": (got, pi)}, fitted, weight)
+        )
 
     def _tail(self, law: Nuisance) -> Any:
         return lambda table: tail_of(law.finish(table), self.level)

@@ -59,7 +59,7 @@ class ExpectileUnderTreatment:
             (slope - weight) * below if fixed else np.zeros(len(weight)),
             weight=weight,
             groups=observations.groups,
-            overlap=overlap_of({"arm": (got, pi)}, fitted),
+            overlap=overlap_of({"arm": (got, pi)}, fitted, weight),
             expectile=self.level,
             law=None if fixed else below,
         )

@@ -86,7 +86,9 @@ class LATE:
         psi_a = arm_contrast(taken, has, pi, fitted["treatment_z1"], fitted["treatment_z0"])
         weak = float(np.mean(np.abs(q) < self.min_first_stage))
         notes = _first_stage(psi_a, weight, weak, self.min_first_stage, observations)
-        overlap = overlap_of({"with instrument": (has, pi), "without instrument": (~has, 1 - pi)}, fitted, notes)
+        overlap = overlap_of(
+            {"with instrument": (has, pi), "without instrument": (~has, 1 - pi)}, fitted, weight, notes
+        )
         if self.target == "compliers":
             return QuadraticLoss(weight * psi_y, weight * psi_a, weight, observations.groups, overlap)
         self._warn_if_weak(weak, notes)

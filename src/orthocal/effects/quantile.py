@@ -64,7 +64,7 @@ class QuantileUnderTreatment:
             law, tilt = None, corrected_tilt(self.quantile, slope, weight, below)
         else:
             tilt = np.zeros(len(weight))
-        overlap = overlap_of({"arm": (got, pi)}, fitted)
+        overlap = overlap_of({"arm": (got, pi)}, fitted, weight)
         loss = HingeLoss(
             observations.outcome,
             slope,

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from orthocal.effects.arms import both_propensities, overlap_of
+from orthocal.effects.arms import both_propensities, overlap_of, strata_of
 from orthocal.effects.cate import CATE
 from orthocal.effects.formulas import doubly_robust_mean
 from orthocal.losses import QuadraticLoss
@@ -33,8 +33,8 @@ class RelativeEffect:
     control: Any = 0
 
     def strata(self, observations: Observations) -> Labels:
-        """Treatment levels."""
-        return observations.treatment
+        """Arm, control and the rest."""
+        return strata_of(observations.treatment, self.arm, self.control)
 
     def nuisances(self, observations: Observations) -> list[Nuisance]:
         """Those of the CATE."""
@@ -46,7 +46,7 @@ class RelativeEffect:
         (pi1, pi0), y, weight = both_propensities(fitted), observations.outcome, observations.weight
         numerator = doubly_robust_mean(y, treated, pi1, fitted["outcome_treated"])
         denominator = doubly_robust_mean(y, control, pi0, fitted["outcome_control"])
-        overlap = overlap_of({"treated": (treated, pi1), "control": (control, pi0)}, fitted)
+        overlap = overlap_of({"treated": (treated, pi1), "control": (control, pi0)}, fitted, observations.weight)
         return QuadraticLoss(
             weight * numerator, weight * denominator, weight, observations.groups, overlap, unit="ratio"
         )

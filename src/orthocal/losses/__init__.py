@@ -5,7 +5,16 @@ The loss is the hub: everything downstream sees only (prediction, loss).
 
 from orthocal.losses.expectile import ExpectileLoss
 from orthocal.losses.hinge import HingeLoss
-from orthocal.losses.protocol import Loss, Overlap, as_counts, total_mass
+from orthocal.losses.protocol import Loss, Overlap, as_counts, rows_that_count, total_mass
 from orthocal.losses.quadratic import QuadraticLoss
 
-__all__ = ["ExpectileLoss", "HingeLoss", "Loss", "Overlap", "QuadraticLoss", "as_counts", "total_mass"]
+__all__ = [
+    "ExpectileLoss",
+    "HingeLoss",
+    "Loss",
+    "Overlap",
+    "QuadraticLoss",
+    "as_counts",
+    "rows_that_count",
+    "total_mass",
+]

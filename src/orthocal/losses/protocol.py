@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Protocol, Self, runtime_checkable
+from typing import TYPE_CHECKING, Any, Protocol, Self, runtime_checkable
 
 import numpy as np
 
@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from orthocal.arrays import Floats, Integers, Rows
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Overlap:
     """How well the data can tell treatment levels apart from covariates alone.
 
@@ -22,19 +22,39 @@ class Overlap:
     clip : float
         Fitted propensities were kept inside [clip, 1 - clip].
     clipped : dict of str to float
-        Share of rows moved by that, per fitted propensity; given ones are never moved.
-    propensity : dict of str to (lowest, median, highest)
-    effective_rows : dict of str to float
-        Per level: (sum of inverse propensities)^2 / sum of their squares over the rows that got it.
+        Share of all fitted rows moved by that, per fitted propensity; given ones are never moved.
+    levels : dict of str to (array, array)
+        Per level: which rows got it, and their propensities of it.
+    weight : array of shape (rows,)
     notes : tuple of str
         Further diagnostics in words, such as the strength of an instrument.
     """
 
     clip: float
     clipped: dict[str, float]
-    propensity: dict[str, tuple[float, float, float]]
-    effective_rows: dict[str, float]
+    levels: dict[str, tuple[Any, Floats]]
+    weight: Floats
     notes: tuple[str, ...] = ()
+
+    def __getitem__(self, rows: Rows) -> Overlap:
+        levels = {name: (got[rows], propensity[rows]) for name, (got, propensity) in self.levels.items()}
+        return Overlap(self.clip, self.clipped, levels, self.weight[rows], self.notes)
+
+    @property
+    def propensity(self) -> dict[str, tuple[float, float]]:
+        """Least and largest propensity of each level."""
+        return {name: (float(p.min()), float(p.max())) for name, (_, p) in self.levels.items()}
+
+    @property
+    def effective_rows(self) -> dict[str, float]:
+        """Per level: (sum of inverse propensity weights)^2 / sum of their squares over the rows that got it."""
+        inverse = {name: (self.weight / p)[got] for name, (got, p) in self.levels.items()}
+        return {name: float(w.sum() ** 2 / (w @ w)) if w.any() else 0.0 for name, w in inverse.items()}
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the summary as plain numbers and strings."""
+        summary = {"clip": self.clip, "clipped": self.clipped, "propensity": self.propensity}
+        return {**summary, "effective_rows": self.effective_rows, "notes": list(self.notes)}
 
 
 @runtime_checkable
@@ -95,6 +115,17 @@ def as_counts(weight: Floats) -> Floats:
     if (weight == np.floor(weight)).all():
         return weight
     return weight * (np.count_nonzero(weight) / weight.sum()) if weight.min() < weight.max() else np.ones(len(weight))
+
+
+def rows_that_count(prediction: Floats, loss: Loss) -> tuple[Floats, Loss]:
+    """Leave out rows of weight 0: they are no evidence, and must not be counted as any."""
+    counting = loss.weight > 0
+    if counting.all():
+        return prediction, loss
+    if not counting.any():
+        raise OrthocalError("At least one row must have positive weight; all are 0.")
+    rows = np.flatnonzero(counting)
+    return prediction[rows], loss[rows]
 
 
 def total_mass(loss: Loss) -> float:

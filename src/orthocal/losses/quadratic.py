@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from orthocal.errors import require_length
+from orthocal.errors import require_finite, require_length
 
 if TYPE_CHECKING:
     from orthocal.arrays import Floats, Integers, Rows
@@ -50,6 +50,8 @@ class QuadraticLoss:
 
     def __post_init__(self) -> None:
         require_length(self.denominator, len(self.numerator), "denominator")
+        require_finite(self.numerator, "numerator")
+        require_finite(self.denominator, "denominator")
         if self.weight is None:
             own = self.denominator if self.denominator.min(initial=0.0) >= 0 else np.ones(len(self))
             object.__setattr__(self, "weight", own)
@@ -64,7 +66,7 @@ class QuadraticLoss:
             denominator,
             denominator if self.weight is self.denominator else self.weight[rows],
             None if self.groups is None else self.groups[rows],
-            self.overlap,
+            None if self.overlap is None else self.overlap[rows],
             self.unit,
         )
 

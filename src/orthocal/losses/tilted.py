@@ -7,13 +7,13 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 
-from orthocal.errors import require_length
+from orthocal.errors import require_finite, require_length
 
 if TYPE_CHECKING:
     from orthocal.arrays import Floats, Rows
 
 T = TypeVar("T")
-PER_ROW = ("outcome", "slope", "tilt", "offset", "weight", "groups", "law")
+PER_ROW = ("outcome", "slope", "tilt", "offset", "weight", "groups", "law", "overlap")
 
 
 def complete(loss: Any) -> None:
@@ -21,8 +21,9 @@ def complete(loss: Any) -> None:
     for name, default in (("offset", 0.0), ("weight", 1.0)):
         if getattr(loss, name) is None:
             object.__setattr__(loss, name, np.full(len(loss.outcome), default))
-    for name in ("slope", "tilt", "offset", "weight"):
+    for name in ("outcome", "slope", "tilt", "offset", "weight"):
         require_length(getattr(loss, name), len(loss.outcome), name)
+        require_finite(getattr(loss, name), name)
     if loss.bounds is None:
         object.__setattr__(loss, "bounds", _range(loss.outcome, loss.slope))
 

@@ -119,7 +119,13 @@ def _known_value(name: str, value: Any, n: int) -> Any:
         if len(value) != n:
             raise OrthocalError(f"`{name}` as given must cover the {n} rows; it covers {len(value)}.")
         return value
-    return np.full(n, float(value)) if np.ndim(value) == 0 else as_numbers(value, name, n)
+    if np.ndim(value) > 0:
+        return as_numbers(value, name, n)
+    if isinstance(value, bool) or not isinstance(value, int | float | np.number) or not np.isfinite(value):
+        raise OrthocalError(
+            f"`{name}` as given must be a finite number, an array or a function of X; it is {value!r}. Leave it out to learn it."
+        )
+    return np.full(n, float(value))
 
 
 def _named(nuisance: Nuisance, values: Floats) -> dict[str, Any]:
@@ -145,6 +151,8 @@ def _fit_and_predict(
         nuisance.wrap is None and target.min() == target.max()
     ):  # nothing to learn, and classifiers refuse a single class
         return np.full(int((fold == k).sum()), target[0])
+    if nuisance.wrap is None and features.shape[1] == 0:  # without covariates the best guess is the mean
+        return np.full(int((fold == k).sum()), np.average(target, weights=None if weight is None else weight[train]))
     model = clone(learner)
     _require_kind(model, nuisance)
     model = _seeded(model if nuisance.wrap is None else nuisance.wrap(model), seed)

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from orthocal.errors import OrthocalError
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Sequence
 
     from orthocal.nuisances.nuisance import Nuisance
 
@@ -33,6 +34,8 @@ def default_learner(nuisance: Nuisance) -> Any:
 
 def choose_learners(nuisances: Sequence[Nuisance], learners: Mapping[str, Any] | None) -> dict[str, Any]:
     """Return the learner of each nuisance: chosen by exact name, else by role, else the default."""
+    if learners is not None and not isinstance(learners, Mapping):
+        raise OrthocalError(f"`learners` must map nuisances or roles to estimators; it is a {type(learners).__name__}.")
     chosen = dict(learners or {})
     names = {nuisance.name: nuisance.role for nuisance in nuisances}
     unknown = [key for key in chosen if key not in names and key not in names.values()]
@@ -41,4 +44,23 @@ def choose_learners(nuisances: Sequence[Nuisance], learners: Mapping[str, Any] |
             f"`learners` has no use for {unknown[0]!r}. Its keys may be the nuisances {', '.join(names)} "
             f"or the roles {', '.join(sorted(set(names.values())))}."
         )
-    return {n.name: chosen.get(n.name, chosen.get(n.role)) or default_learner(n) for n in nuisances}
+    for key, learner in chosen.items():
+        _require_learner(key, learner)
+    found = {n.name: chosen.get(n.name, chosen.get(n.role)) for n in nuisances}
+    return {n.name: default_learner(n) if found[n.name] is None else found[n.name] for n in nuisances}
+
+
+def _require_learner(key: str, learner: Any) -> None:
+    """A learner is a scikit-learn estimator, an instance, and gives probabilities if it is a classifier."""
+    from sklearn.base import is_classifier
+
+    if isinstance(learner, type) or not (hasattr(learner, "fit") and hasattr(learner, "get_params")):
+        shown = f"the class {learner.__name__}" if isinstance(learner, type) else repr(learner)
+        raise OrthocalError(
+            f"`learners[{key!r}]` must be a scikit-learn estimator, such as Ridge(); it is {shown}. Pass an instance."
+        )
+    if is_classifier(learner) and not hasattr(learner, "predict_proba"):
+        raise OrthocalError(
+            f"`learners[{key!r}]` must give probabilities; {type(learner).__name__} has no predict_proba. "
+            "Choose another classifier, or a regressor."
+        )

@@ -27,7 +27,7 @@ def sigmoid(loss: Loss, prediction: Floats, lower: float, upper: float) -> tuple
 
     Any convex loss: the problem is no longer convex, so the search starts from the best line and may end in a local minimum.
     """
-    middle, scale = float(prediction.mean()), float(prediction.std()) or 1.0
+    middle, scale = float(prediction.mean()), float(prediction.std()) if np.ptp(prediction) > 0 else 1.0
     scaled = (prediction - middle) / scale
 
     def summed(coefficient: Floats) -> float:
@@ -50,7 +50,7 @@ def _(loss: QuadraticLoss, prediction: Floats, lower: float, upper: float) -> tu
 
     Minimises :math:`\sum d \log(1 + e^s) - \tilde n s` with :math:`\tilde n = (n - L d) / (U - L)`, not clipped (MATH 8.5).
     """
-    middle, scale = float(prediction.mean()), float(prediction.std())
+    middle, scale = float(prediction.mean()), float(prediction.std()) if np.ptp(prediction) > 0 else 0.0
     columns = [np.ones(len(prediction))] + ([(prediction - middle) / scale] if scale > 0 else [])
     design = np.column_stack(columns)
     mass, share = loss.denominator, (loss.numerator - lower * loss.denominator) / (upper - lower)
