@@ -24,15 +24,8 @@ if TYPE_CHECKING:
     from orthocal.verified import Verified
 
 app = typer.Typer(no_args_is_help=True, add_completion=False, pretty_exceptions_enable=False)
-OWN_FILES = (
-    "before.png",
-    "after.png",
-    "before-after.png",
-    "reliability-*.png",
-    "map.json",
-    "assessment.json",
-    "calibrated.*",
-)
+CALIBRATE_FILES = ("before.png", "after.png", "before-after.png", "map.json", "assessment.json", "calibrated.*")
+ASSESS_FILES = ("reliability-*.png", "assessment.json")
 """What a run may write into its folder."""
 to_person = Console(stderr=True, highlight=False)
 
@@ -91,12 +84,12 @@ def demo(out: Out = Path("orthocal-demo"), method: Method = "auto", seed: Seed =
         "Data: 9,275 households (401ksubs). Effect: eligibility for a 401(k) plan on net financial assets, in $1000."
     )
     typer.echo("A boosted T-learner is trained on a third of the rows, calibrated on another and judged on the last.\n")
-    with all_or_nothing(out, OWN_FILES) as folder:
+    with all_or_nothing(out, CALIBRATE_FILES) as folder:
         with to_person.status("Learning nuisances, calibrating, judging ..."):
             done = run_demo(method, seed, jobs)
         _write_verdict(done, folder, "Effect of 401(k) eligibility on net financial assets, $1000")
     _print_verdict(done)
-    _print_files(out)
+    _print_files(out, CALIBRATE_FILES)
 
 
 @app.command()
@@ -141,7 +134,7 @@ def calibrate(
     chosen = _effect(effect, **levels, **settings)
     roles = _roles(outcome, treatment, predicted, instrument, weight, groups)
     X, observations, known = _observe(table, roles, covariates, propensity)
-    with all_or_nothing(out, OWN_FILES) as folder:
+    with all_or_nothing(out, CALIBRATE_FILES) as folder:
         with to_person.status(f"Learning nuisances on {table.num_rows:,} rows, calibrating, judging ..."):
             done = calibrate_and_verify(
                 chosen,
@@ -158,7 +151,7 @@ def calibrate(
         save(done.map, folder / "map.json")
         _write_verdict(done, folder, f"{predicted}: effect of {treatment} on {outcome}")
     _print_verdict(done)
-    _print_files(out)
+    _print_files(out, CALIBRATE_FILES)
 
 
 @app.command()
@@ -201,7 +194,7 @@ def assess(
     roles = _roles(outcome, treatment, prediction[0], instrument, weight, groups)
     X, observations, known = _observe(table, roles, covariates, propensity, prediction)
     columns = {name: as_numbers(column(table, name, "prediction"), name) for name in prediction}
-    with all_or_nothing(out, OWN_FILES) as folder:
+    with all_or_nothing(out, ASSESS_FILES) as folder:
         with to_person.status(f"Learning nuisances on {table.num_rows:,} rows, judging ..."):
             recipe = Recipe(clip=clip, random_state=seed, n_jobs=jobs)
             learnt = learn_cross(chosen, observations, X, known, folds, recipe)
@@ -211,7 +204,7 @@ def assess(
             _draw(verdict, folder / f"reliability-{file_name(name)}.png", name)
     for name, verdict in verdicts.items():
         typer.echo(f"{name}\n{verdict.summary()}\n")
-    _print_files(out)
+    _print_files(out, ASSESS_FILES)
 
 
 @app.command()
@@ -394,6 +387,6 @@ def _write_json(record: dict[str, Any], path: Path) -> None:
     write_text(path, json.dumps(record, indent=1, allow_nan=False) + "\n")
 
 
-def _print_files(out: Path) -> None:
-    names = sorted({file.name for pattern in OWN_FILES for file in out.glob(pattern)})
+def _print_files(out: Path, patterns: Sequence[str]) -> None:
+    names = sorted({file.name for pattern in patterns for file in out.glob(pattern)})
     typer.echo(f"Wrote to {out}: {', '.join(names)}")
