@@ -115,6 +115,7 @@ def of_quantile(data, effect, prediction=None, **changes):
     return orthogonal_loss(effect, data.X, data.y, **columns)
 
 
+@pytest.mark.filterwarnings("ignore::orthocal.SkewWarning")
 def test_a_true_quantile_covers_as_often_as_it_says(quantile):
     loss = of_quantile(quantile, QuantileUnderTreatment(0.75), nuisances=true_law(quantile))
     verdict = assess(quantile.effect, loss)
@@ -161,6 +162,7 @@ def test_hajek_weights_average_one_in_every_fold(quantile):
         assert loss.slope[fold == k].mean() == pytest.approx(1)
 
 
+@pytest.mark.filterwarnings("ignore::orthocal.SkewWarning")
 @pytest.mark.parametrize(
     ("effect", "truth"),
     [

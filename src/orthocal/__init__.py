@@ -22,7 +22,7 @@ if TYPE_CHECKING:
         QuantileUnderTreatment,
         RelativeEffect,
     )
-    from orthocal.errors import HonestyWarning, OrthocalError, OverlapWarning
+    from orthocal.errors import HonestyWarning, OrthocalError, OverlapWarning, SkewWarning
     from orthocal.losses import ExpectileLoss, HingeLoss, Loss, QuadraticLoss
     from orthocal.mapfile import load, save
     from orthocal.orthogonal import orthogonal_loss
@@ -59,6 +59,7 @@ _HOMES = {
     "QuadraticLoss": "losses",
     "QuantileUnderTreatment": "effects",
     "RelativeEffect": "effects",
+    "SkewWarning": "errors",
     "Spline": "calibrators",
     "assess": "assessment",
     "check_orthogonality": "orthogonality",
@@ -97,6 +98,7 @@ __all__ = [
     "QuadraticLoss",
     "QuantileUnderTreatment",
     "RelativeEffect",
+    "SkewWarning",
     "Spline",
     "assess",
     "check_orthogonality",

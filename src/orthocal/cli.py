@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 
     from orthocal.assessment import Assessment
     from orthocal.observations import Observations
+    from orthocal.orthogonal import Recipe
     from orthocal.verified import Verified
 
 app = typer.Typer(no_args_is_help=True, add_completion=False, pretty_exceptions_enable=False)
@@ -56,6 +57,8 @@ Covariates = Annotated[
     str | None,
     typer.Option("--covariates", help="Covariate columns, by comma; all columns without another role if left out."),
 ]
+Cost = Annotated[float | None, typer.Option("--cost", help="Cost of treating one person, in units of the effect.")]
+By = Annotated[str | None, typer.Option("--by", help="Columns of subgroups to judge apart, by comma.")]
 Weight = Annotated[str | None, typer.Option("--weight", help="Column of sample weights.")]
 Groups = Annotated[str | None, typer.Option("--groups", help="Column of clusters, which are kept whole.")]
 Holdout = Annotated[float, typer.Option("--holdout", help="Share of rows kept for the verdict; 0 turns it off.")]
@@ -114,6 +117,8 @@ def calibrate(
     holdout: Holdout = 0.3,
     folds: Folds = 5,
     clip: Clip = 0.01,
+    cost: Cost = None,
+    by: By = None,
     seed: Seed = 0,
     jobs: Jobs = -1,
     out: Out = Path("orthocal-out"),
@@ -145,6 +150,8 @@ def calibrate(
                 holdout=holdout,
                 folds=folds,
                 recipe=Recipe(clip=clip, random_state=seed, n_jobs=jobs),
+                cost=cost,
+                by=_by(table, by),
             )
         calibrated = with_column(table, f"{predicted}_calibrated", done.map.predict(observations.prediction))
         write_table(calibrated, folder / f"calibrated{data.suffix}")
@@ -174,6 +181,8 @@ def assess(
     groups: Groups = None,
     folds: Folds = 5,
     clip: Clip = 0.01,
+    cost: Cost = None,
+    by: By = None,
     seed: Seed = 0,
     jobs: Jobs = -1,
     out: Out = Path("orthocal-out"),
@@ -198,12 +207,13 @@ def assess(
         with to_person.status(f"Learning nuisances on {table.num_rows:,} rows, judging ..."):
             recipe = Recipe(clip=clip, random_state=seed, n_jobs=jobs)
             learnt = learn_cross(chosen, observations, X, known, folds, recipe)
-            verdicts = judge(columns, learnt.loss, random_state=seed)
+            verdicts = judge(columns, learnt.loss, cost=cost, by=_by(table, by), random_state=seed)
+            spread = _spread(chosen, observations, X, known, folds, recipe, columns, seed)
         _write_json({name: verdict.to_dict() for name, verdict in verdicts.items()}, folder / "assessment.json")
         for name, verdict in verdicts.items():
             _draw(verdict, folder / f"reliability-{file_name(name)}.png", name)
     for name, verdict in verdicts.items():
-        typer.echo(f"{name}\n{verdict.summary()}\n")
+        typer.echo(f"{name}\n{verdict.summary()}\n{spread[name]}\n")
     _print_files(out, ASSESS_FILES)
 
 
@@ -280,6 +290,36 @@ def _propensity_name(roles: dict[str, str | None]) -> str:
     return "propensity" if roles["instrument"] is None else "instrument_propensity"
 
 
+def _by(table: Table, by: str | None) -> dict[str, Any]:
+    from orthocal.tables import column
+
+    return {name: column(table, name, "subgroup") for name in (by.split(",") if by else [])}
+
+
+def _spread(
+    effect: Any,
+    observations: Observations,
+    X: Table,
+    known: dict[str, Any],
+    folds: int,
+    recipe: Recipe,
+    columns: dict[str, Any],
+    seed: int,
+) -> dict[str, str]:
+    """Judge again with two other draws of the folds, and say how far the error moves: a loss is one draw."""
+    from dataclasses import replace
+
+    from orthocal.assessment import assess as judge
+    from orthocal.orthogonal import learn_cross
+
+    errors: dict[str, list[float]] = {name: [] for name in columns}
+    for other in (seed, seed + 1, seed + 2):
+        learnt = learn_cross(effect, observations, X, known, folds, replace(recipe, random_state=other))
+        for name, values in columns.items():
+            errors[name].append(judge(values, learnt.loss, draws=1, random_state=0).error)
+    return {name: f"error over 3 seeds   {', '.join(f'{e:.4g}' for e in found)}" for name, found in errors.items()}
+
+
 def _number_or_column(table: Table, text: str) -> Any:
     from orthocal.tables import column
 
@@ -353,18 +393,18 @@ def _write_verdict(done: Verified, folder: Path, title: str) -> None:
 
 
 def _print_verdict(done: Verified) -> None:
+    from orthocal.assessment.wording import story
+
     typer.echo(f"BEFORE ({len(done.judged):,} rows)\n{done.before.summary()}\n")
     if done.after is None or done.comparison is None:
         typer.echo("AFTER: not verified on unseen rows (--holdout 0).\n")
         return
     typer.echo(f"AFTER (the same {len(done.judged):,} rows, which the map never saw)\n{done.after.summary()}\n")
-    low, high = done.comparison.interval
     if done.reason:
         typer.echo(f"Method: {done.reason}")
-    typer.echo(
-        f"Did calibration help? {done.comparison.verdict}: mean loss changed by {done.comparison.risk_difference:.4g} "
-        f"(interval {low:.4g} to {high:.4g}).\n"
-    )
+    typer.echo(story(done.before, done.after, done.comparison))
+    seeds = ", ".join(f"{before:.4g} to {after:.4g}" for before, after in done.by_seed)
+    typer.echo(f"Error before to after, over 3 draws of the folds: {seeds}\n")
 
 
 def _draw(verdict: Assessment, path: Path, title: str) -> None:

@@ -27,6 +27,10 @@ class OverlapWarning(UserWarning):
     """Many rows have hardly any chance of one treatment, so their effect rests on extrapolation."""
 
 
+class SkewWarning(UserWarning):
+    """Residuals are so skewed for their number that a test rejects too often."""
+
+
 class HonestyWarning(UserWarning):
     """The predictions seem to come from a model that was trained on the rows it is judged on."""
 

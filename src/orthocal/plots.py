@@ -8,35 +8,146 @@ import matplotlib.pyplot as plt
 import numpy as np
 from scipy.stats import norm
 
+from orthocal.errors import OrthocalError
+
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
     from orthocal.assessment import Assessment
+    from orthocal.maps import Map
 
 INK, GREY, ACCENT = "#1b1b1b", "#8a8a8a", "#0b5fa5"
 
 
-def reliability(assessment: Assessment, ax: Axes | None = None, *, title: str | None = None, **style: Any) -> Axes:
+def reliability(
+    assessment: Assessment, ax: Axes | None = None, *, title: str | None = None, curve: bool = False, **style: Any
+) -> Axes:
     """Draw estimated against predicted effect, bin by bin, with intervals, the diagonal and the predictions' density.
 
-    Thick bars are pointwise intervals, thin ones the simultaneous band: the diagonal should cross all thin bars.
+    Thick bars are pointwise intervals, thin ones the simultaneous band: the diagonal should cross all thin bars. `curve` draws
+    the nondecreasing curve with its band instead. Where residuals are not in units of the effect (quantiles, expectiles), they
+    are drawn themselves, against zero.
     """
-    if ax is None:
-        ax = plt.subplots(figsize=(5.2, 5.2), layout="constrained")[1]
+    ax = _axes(ax, (5.2, 5.2))
+    if assessment.curve is None:
+        return residuals(assessment, ax, title=title, **style)
     bins = assessment.bins
     pointwise = norm.ppf((1 + assessment.level) / 2) * bins["standard_error"]
     simultaneous = (assessment.linf.band or 0.0) * bins["standard_error"]
     style = {"color": ACCENT, "marker": "o", "markersize": 5.5, "linestyle": "none", **style}
     low, high = _limits(assessment, simultaneous)
     ax.axline((low, low), slope=1, color=GREY, linewidth=1, linestyle=(0, (5, 3)), zorder=1)
-    ax.errorbar(bins["prediction"], bins["target"], yerr=simultaneous, **{**style, "elinewidth": 0.9, "marker": ""})
-    ax.errorbar(bins["prediction"], bins["target"], yerr=pointwise, **{**style, "elinewidth": 2.6})
+    if curve:
+        fit = assessment.curve
+        ax.fill_between(fit.prediction, fit.lower, fit.upper, step="mid", color=style["color"], alpha=0.2, linewidth=0)
+        ax.step(fit.prediction, fit.target, where="mid", color=style["color"])
+    else:
+        ax.errorbar(bins["prediction"], bins["target"], yerr=simultaneous, **{**style, "elinewidth": 0.9, "marker": ""})
+        ax.errorbar(bins["prediction"], bins["target"], yerr=pointwise, **{**style, "elinewidth": 2.6})
     ax.set(xlim=(low, high), ylim=(low, high), box_aspect=1, title=title)
     _density(assessment, ax)
-    ax.set_xlabel("predicted effect")
-    ax.set_ylabel("estimated effect of people with that prediction")
-    ax.text(0.03, 0.97, _caption(assessment), transform=ax.transAxes, va="top", fontsize="small", color=INK)
+    return _labelled(ax, assessment, "predicted effect", "estimated effect of people with that prediction")
+
+
+def residuals(assessment: Assessment, ax: Axes | None = None, *, title: str | None = None, **style: Any) -> Axes:
+    """Draw minus the residual of each bin against the prediction: for a quantile, coverage minus what it should be."""
+    ax = _axes(ax, (5.6, 4.2))
+    bins = assessment.bins
+    style = {"color": ACCENT, "marker": "o", "markersize": 5.5, "linestyle": "none", **style}
+    pointwise = norm.ppf((1 + assessment.level) / 2) * bins["standard_error"]
+    simultaneous = (assessment.linf.band or 0.0) * bins["standard_error"]
+    ax.axhline(0, color=GREY, linewidth=1, linestyle=(0, (5, 3)), zorder=1)
+    ax.errorbar(bins["prediction"], -bins["residual"], yerr=simultaneous, **{**style, "elinewidth": 0.9, "marker": ""})
+    ax.errorbar(bins["prediction"], -bins["residual"], yerr=pointwise, **{**style, "elinewidth": 2.6})
+    _density(assessment, ax)
+    ax.set_title(title or "")
+    return _labelled(ax, assessment, "prediction (outcome units)", f"too high (+) or too low (-), {assessment.unit}")
+
+
+def overlay(before: Assessment, after: Assessment, ax: Axes | None = None) -> Axes:
+    """Draw two reliability curves in one picture: squares before, discs after."""
+    ax = _axes(ax, (5.4, 5.4))
+    reliability(before, ax, color=GREY, marker="s")
+    limits = ax.get_xlim()
+    for text in list(ax.texts):
+        text.remove()
+    reliability(after, ax)
+    both = (min(limits[0], ax.get_xlim()[0]), max(limits[1], ax.get_xlim()[1]))
+    if before.curve is not None:
+        ax.set(xlim=both, ylim=both)
+    ax.plot([], [], color=GREY, marker="s", linestyle="none", label="before")
+    ax.plot([], [], color=ACCENT, marker="o", linestyle="none", label="after")
+    ax.legend(loc="lower right", frameon=False)
+    return ax
+
+
+def calibration_map(fitted: Map, predictions: Any, ax: Axes | None = None) -> Axes:
+    """Draw what the map does to predictions, against doing nothing."""
+    ax = _axes(ax, (5.2, 4.4))
+    low, high = float(np.min(predictions)), float(np.max(predictions))
+    grid = np.linspace(low, high, 801)
+    ax.plot(grid, grid, color=GREY, linewidth=1, linestyle=(0, (5, 3)), label="unchanged")
+    ax.plot(grid, fitted.predict(grid), color=ACCENT, linewidth=2, label="map")
+    ax.set(xlabel="prediction", ylabel="calibrated prediction")
+    ax.legend(frameon=False)
+    ax.spines[["top", "right"]].set_visible(False)
+    return ax
+
+
+def forest(assessment: Assessment, ax: Axes | None = None) -> Axes:
+    """Draw by how much predictions are too high in each subgroup, with intervals; filled where the adjusted test rejects."""
+    groups = [group for group in assessment.groups if group.excess is not None and group.excess_interval is not None]
+    ax = _axes(ax, (6.0, 1.2 + 0.34 * max(len(groups), 1)))
+    ax.axvline(0, color=GREY, linewidth=1, linestyle=(0, (5, 3)))
+    for place, group in enumerate(reversed(groups)):
+        low, high = group.excess_interval or (0.0, 0.0)
+        wrong = group.p_value_adjusted is not None and group.p_value_adjusted < 1 - assessment.level
+        ax.plot([low, high], [place, place], color=INK, linewidth=1.6)
+        ax.plot(
+            [group.excess or 0.0],
+            [place],
+            marker="o",
+            color=INK,
+            markerfacecolor=INK if wrong else "white",
+            markersize=7,
+        )
+    ax.set_yticks(range(len(groups)), [f"{g.column} = {g.level} ({g.rows:,})" for g in reversed(groups)])
+    ax.set_xlabel("predictions too high by")
+    ax.spines[["top", "right", "left"]].set_visible(False)
+    return ax
+
+
+def decision_curve(assessment: Assessment, ax: Axes | None = None) -> Axes:
+    """Draw the net gain per row of deciding by the prediction, of treating everyone and of treating no one, over costs."""
+    if assessment.value is None:
+        raise OrthocalError("A decision curve must have a cost; give one to assess(..., cost=...).")
+    ax, curve = _axes(ax, (5.6, 4.2)), assessment.value.curve
+    ax.plot(curve["cost"], curve["by_prediction"], color=ACCENT, linewidth=2, label="by prediction")
+    ax.plot(curve["cost"], curve["everyone"], color=GREY, linewidth=1.4, linestyle="--", label="everyone")
+    ax.axhline(0, color=GREY, linewidth=1, linestyle=":", label="no one")
+    ax.axvline(assessment.value.cost, color=INK, linewidth=0.8)
+    low, high = float(curve["by_prediction"].min()), float(curve["by_prediction"].max())
+    ax.set_ylim(min(low, 0) - 0.3 * (high - low), high + 0.15 * (high - low))
+    ax.set(xlabel="cost of treating one", ylabel="net gain per row")
+    ax.legend(frameon=False)
+    ax.spines[["top", "right"]].set_visible(False)
+    return ax
+
+
+def overlap(assessment: Assessment, ax: Axes | None = None) -> Axes:
+    """Draw the propensities of those who got each level."""
+    if assessment.overlap is None:
+        raise OrthocalError("This effect has no propensities to draw.")
+    ax = _axes(ax, (5.6, 3.8))
+    styles: list[dict[str, Any]] = [{"color": ACCENT, "linestyle": "-"}, {"color": INK, "linestyle": "--"}]
+    for style, (name, (got, propensity)) in zip(styles * 2, assessment.overlap.levels.items(), strict=False):
+        own = propensity[got]
+        ax.hist(
+            own, bins=np.linspace(0, 1, 41).tolist(), histtype="step", density=True, label=name, linewidth=1.6, **style
+        )
+    ax.set(xlim=(0, 1), xlabel="propensity of the level they got", ylabel="density")
+    ax.legend(frameon=False)
     ax.spines[["top", "right"]].set_visible(False)
     return ax
 
@@ -48,11 +159,26 @@ def before_and_after(before: Assessment, after: Assessment, *, title: str | None
     reliability(after, axes[1], title="after calibration")
     both = [*axes[0].get_xlim(), *axes[1].get_xlim()]
     for ax in axes:
-        ax.set(xlim=(min(both), max(both)), ylim=(min(both), max(both)))
+        ax.set_xlim(min(both), max(both))
+    tall = both if before.curve is not None else [*axes[0].get_ylim(), *axes[1].get_ylim()]
+    for ax in axes:
+        ax.set_ylim(min(tall), max(tall))
     axes[1].set_ylabel("")
     if title:
         figure.suptitle(title, fontsize="x-large")
     return figure
+
+
+def _axes(ax: Axes | None, size: tuple[float, float]) -> Axes:
+    return plt.subplots(figsize=size, layout="constrained")[1] if ax is None else ax
+
+
+def _labelled(ax: Axes, assessment: Assessment, x: str, y: str) -> Axes:
+    ax.set_xlabel(x)
+    ax.set_ylabel(y)
+    ax.text(0.03, 0.97, _caption(assessment), transform=ax.transAxes, va="top", fontsize="small", color=INK)
+    ax.spines[["top", "right"]].set_visible(False)
+    return ax
 
 
 def _limits(assessment: Assessment, reach: Any) -> tuple[float, float]:

@@ -11,15 +11,15 @@ from orthocal.assessment import Assessment, Comparison, assess, compare
 from orthocal.effects import Effect, new_effect
 from orthocal.errors import OrthocalError
 from orthocal.folds import generator, split_rows
+from orthocal.observations import as_labels
 from orthocal.orthogonal import Recipe, learn_cross
 from orthocal.refinement import fit_calibrator
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from orthocal.arrays import Floats, Integers
+    from orthocal.arrays import Integers
     from orthocal.calibrators import Calibrator
-    from orthocal.losses import Loss
     from orthocal.maps import Map
     from orthocal.observations import Observations
 
@@ -39,6 +39,8 @@ class Verified:
     comparison : Comparison or None
     judged : array
         The rows the verdict rests on.
+    by_seed : tuple of (float, float)
+        Error before and after, of the whole job done again with other draws of the folds and the same rows held out.
     reason : str
         Why the method was chosen, where it was chosen from the data.
     """
@@ -48,6 +50,7 @@ class Verified:
     after: Assessment | None
     comparison: Comparison | None
     judged: Integers
+    by_seed: tuple[tuple[float, float], ...] = ()
     reason: str = ""
 
 
@@ -63,6 +66,9 @@ def calibrate_and_verify(
     refinements: int = 2,
     recipe: Recipe | None = None,
     level: float = 0.95,
+    cost: float | None = None,
+    by: Mapping[str, Any] | None = None,
+    seeds: int = 3,
 ) -> Verified:
     """Cross-fit the nuisances once, fit the map on a share of the rows and judge it on the rest.
 
@@ -88,27 +94,27 @@ def calibrate_and_verify(
         fitted, judged = np.flatnonzero(part == 0), np.flatnonzero(part == 1)
     if len(judged) < 2 or len(fitted) < 2:
         raise OrthocalError(f"`holdout`={holdout} leaves too few of the {len(every)} rows on one side. Use more data.")
+    groups = {name: as_labels(values, name, len(every))[judged] for name, values in (by or {}).items()}
+    settings: dict[str, Any] = {"level": level, "cost": cost, "random_state": int(rng.integers(2**31))}
     calibrator = fit_calibrator(method, prediction[fitted], learnt.loss[fitted], refinements, learnt.fold[fitted])
-    return _verdict(calibrator, prediction[judged], learnt.loss[judged], judged, level, rng, has_holdout=holdout > 0)
-
-
-def _verdict(
-    calibrator: Calibrator,
-    prediction: Floats,
-    loss: Loss,
-    judged: Integers,
-    level: float,
-    rng: np.random.Generator,
-    *,
-    has_holdout: bool,
-) -> Verified:
-    calibrated = calibrator.predict(prediction)
-    seed = int(rng.integers(2**31))
+    before, loss = prediction[judged], learnt.loss[judged]
+    verdict = assess(before, loss, by=groups, **settings)
+    if holdout == 0:
+        return Verified(calibrator.map_, verdict, None, None, judged, (), getattr(calibrator, "reason_", ""))
+    after = calibrator.predict(before)
+    judged_after = assess(after, loss, by=groups, **settings)
+    others = []
+    for _ in range(seeds - 1):
+        again = learn_cross(effect, observations, X, nuisances, folds, recipe)
+        map_ = fit_calibrator(method, prediction[fitted], again.loss[fitted], refinements, again.fold[fitted]).map_
+        own = again.loss[judged]
+        others.append((assess(before, own, draws=1).error, assess(map_.predict(before), own, draws=1).error))
     return Verified(
         calibrator.map_,
-        assess(prediction, loss, level=level, random_state=seed),
-        assess(calibrated, loss, level=level, random_state=seed) if has_holdout else None,
-        compare(prediction, calibrated, loss, level=level) if has_holdout else None,
+        verdict,
+        judged_after,
+        compare(before, after, loss, level=level, cost=cost),
         judged,
+        ((verdict.error, judged_after.error), *others),
         getattr(calibrator, "reason_", ""),
     )

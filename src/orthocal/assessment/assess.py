@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, overload
 
 import numpy as np
 from scipy.stats import t as t_law
 
 from orthocal.assessment.bins import cut, residual_moments, table
+from orthocal.assessment.bins_test import bins_test
+from orthocal.assessment.curve import monotone_curve
+from orthocal.assessment.decomposition import decompose
 from orthocal.assessment.error import (
     error_interval,
     largest_error,
@@ -17,12 +21,16 @@ from orthocal.assessment.error import (
     squared_error,
 )
 from orthocal.assessment.linear_test import linear_test
+from orthocal.assessment.range_test import range_test
+from orthocal.assessment.rate import rate
 from orthocal.assessment.records import Assessment, Average
-from orthocal.assessment.wording import verdict
+from orthocal.assessment.subgroups import judge_groups
+from orthocal.assessment.value import decision_value
+from orthocal.assessment.wording import sensitivity, verdict
 from orthocal.errors import require_inside, require_whole
 from orthocal.folds import generator
 from orthocal.losses import rows_that_count
-from orthocal.observations import as_numbers
+from orthocal.observations import as_labels, as_numbers
 from orthocal.solvers import constants
 
 if TYPE_CHECKING:
@@ -37,6 +45,8 @@ def assess(
     *,
     bins: int = ...,
     level: float = ...,
+    cost: float | None = ...,
+    by: Mapping[str, Any] | None = ...,
     draws: int = ...,
     random_state: Any = ...,
 ) -> dict[str, Assessment]: ...
@@ -47,6 +57,8 @@ def assess(
     *,
     bins: int = ...,
     level: float = ...,
+    cost: float | None = ...,
+    by: Mapping[str, Any] | None = ...,
     draws: int = ...,
     random_state: Any = ...,
 ) -> Assessment: ...
@@ -56,6 +68,8 @@ def assess(
     *,
     bins: int = 10,
     level: float = 0.95,
+    cost: float | None = None,
+    by: Mapping[str, Any] | None = None,
     draws: int = 1000,
     random_state: Any = None,
 ) -> Assessment | dict[str, Assessment]:
@@ -75,8 +89,12 @@ def assess(
         Bins of nearly equal weight. Rows with the same prediction stay together, so ties can leave fewer bins.
     level : float, default 0.95
         Confidence level of intervals and bands.
+    cost : float, optional
+        What treating one person costs, in units of the effect: adds the value of deciding by the prediction.
+    by : mapping of str to array of shape (rows,), optional
+        Subgroups to judge apart; columns of many numbers are cut at their quartiles.
     draws : int, default 1000
-        Draws for the simultaneous band.
+        Draws for the simultaneous band and for tests that simulate.
     random_state : int, Generator, RandomState or None
 
     Returns
@@ -96,28 +114,57 @@ def assess(
     require_whole(bins, 1, "bins")
     require_inside(level, 0, 1, "level")
     require_whole(draws, 1, "draws")
+    settings = Settings(bins, level, cost, by or {}, draws, random_state)
     if isinstance(prediction, Mapping):
-        return {name: _assess(one, loss, bins, level, draws, random_state) for name, one in prediction.items()}
-    return _assess(prediction, loss, bins, level, draws, random_state)
+        return {name: _assess(one, loss, settings) for name, one in prediction.items()}
+    return _assess(prediction, loss, settings)
 
 
-def _assess(prediction: Any, loss: Loss, bins: int, level: float, draws: int, random_state: Any) -> Assessment:
-    prediction, loss = rows_that_count(as_numbers(prediction, "prediction", len(loss)), loss)
-    loss, rng = loss.at(prediction), generator(random_state)
-    binned = residual_moments(prediction, loss, *cut(prediction, loss, bins))
+@dataclass(frozen=True)
+class Settings:
+    """How a verdict is reached: everything that is not data."""
+
+    bins: int
+    level: float
+    cost: float | None
+    by: Mapping[str, Any]
+    draws: int
+    random_state: Any
+
+
+def _assess(prediction: Any, loss: Loss, settings: Settings) -> Assessment:
+    every = as_numbers(prediction, "prediction", len(loss))
+    by = {name: as_labels(values, f"by[{name!r}]", len(loss))[loss.weight > 0] for name, values in settings.by.items()}
+    prediction, loss = rows_that_count(every, loss)
+    loss, rng, level = loss.at(prediction), generator(settings.random_state), settings.level
+    binned = residual_moments(prediction, loss, *cut(prediction, loss, settings.bins))
     estimate, standard_error = squared_error(binned)
+    linear, predictor = linear_test(prediction, loss, level)
+    columns, widest = table(binned, prediction, loss), largest_error(binned, level, settings.draws, rng)
+    interval = error_interval(binned, level)
     numbers: dict[str, Any] = {
         "error": float(np.sqrt(max(estimate, 0.0))),
         "error_squared": estimate,
         "standard_error": standard_error,
-        "interval": error_interval(binned, level),
+        "interval": interval,
         "l1": mean_absolute_error(binned),
-        "linf": largest_error(binned, level, draws, rng),
-        "bins": table(binned, prediction, loss),
-        "tests": {"linear": linear_test(prediction, loss)},
+        "linf": widest,
+        "bins": columns,
+        "tests": {
+            "linear": linear,
+            "bins": bins_test(binned, prediction, loss),
+            "range": range_test(prediction, loss, settings.draws, rng),
+        },
         "minimum_detectable_error": minimum_detectable_error(binned, level),
         "average": _average(prediction, loss, level),
         "risk": float(loss.value(prediction).sum() / loss.weight.sum()),
+        "decomposition": decompose(prediction, loss, rng),
+        "linear_predictor": predictor,
+        "rate": rate(loss, prediction, level),
+        "value": None if settings.cost is None else decision_value(prediction, loss, settings.cost, level),
+        "groups": judge_groups(prediction, loss, by, settings.bins, level),
+        "sensitivity": sensitivity(interval),
+        "curve": monotone_curve(loss, columns, widest.band or 0.0),
         "overlap": loss.overlap,
         "unit": loss.unit,
         "level": level,

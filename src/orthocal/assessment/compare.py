@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from scipy.stats import t as t_law
 
-from orthocal.arrays import group_sums
 from orthocal.assessment.records import Comparison
-from orthocal.errors import OrthocalError, require_inside
+from orthocal.assessment.value import decision_change, weighted_mean
+from orthocal.errors import require_inside
 from orthocal.losses import rows_that_count
 from orthocal.observations import as_numbers
 
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from orthocal.losses import Loss
 
 
-def compare(before: Any, after: Any, loss: Loss, *, level: float = 0.95) -> Comparison:
+def compare(before: Any, after: Any, loss: Loss, *, level: float = 0.95, cost: float | None = None) -> Comparison:
     """Compare two predictions of the same rows by their mean loss, row by row (MATH 7.4).
 
     Valid on rows that were not used to fit `after`. A difference of mean losses is half a difference of mean squared errors, for
@@ -28,6 +28,8 @@ def compare(before: Any, after: Any, loss: Loss, *, level: float = 0.95) -> Comp
     before, after : array of shape (rows,)
     loss : Loss
     level : float, default 0.95
+    cost : float, optional
+        What treating one person costs: adds the share of rows whose decision changes, and what that gains.
 
     Returns
     -------
@@ -48,21 +50,9 @@ def compare(before: Any, after: Any, loss: Loss, *, level: float = 0.95) -> Comp
     before, _ = rows_that_count(before, loss)
     after, loss = rows_that_count(after, loss)
     difference = loss.at(after).value(after) - loss.at(before).value(before)
-    weight = loss.weight
-    mean = float(difference.sum() / weight.sum())
-    centred = difference - mean * weight
-    units = len(centred)
-    if loss.groups is not None:
-        codes, index = np.unique(loss.groups, return_inverse=True)
-        units = len(codes)
-        centred = group_sums(index, centred, units)
-    if units < 2:
-        raise OrthocalError(
-            f"A comparison must rest on at least two rows, or clusters; there is {units}. Use more data."
-        )
-    error = float(np.sqrt(centred @ centred * units / (units - 1)) / weight.sum())
-    reach = float(t_law.ppf((1 + level) / 2, units - 1)) * error
-    low, high = mean - reach, mean + reach
+    mean, error, (low, high) = weighted_mean(difference, loss, level)
+    units = len(loss) if loss.groups is None else len(np.unique(loss.groups))
     harm = float(t_law.sf(mean / error, units - 1)) if error > 0 else float(mean <= 0)
     word = "improved" if high < 0 else "harmed" if low > 0 else "no detectable change"
-    return Comparison(mean, error, (low, high), harm, word, level)
+    decision = None if cost is None else decision_change(before, after, loss, cost, level)
+    return Comparison(mean, error, (low, high), harm, word, level, decision)

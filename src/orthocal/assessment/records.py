@@ -34,6 +34,117 @@ class TestResult:
 
 
 @dataclass(frozen=True)
+class Coefficient:
+    """An estimate with its standard error and interval."""
+
+    value: float
+    standard_error: float
+    interval: tuple[float, float]
+
+
+@dataclass(frozen=True)
+class LinearPredictor:
+    """Best linear predictor of the effect given the prediction: intercept 0 and slope 1 when calibrated."""
+
+    intercept: Coefficient
+    slope: Coefficient
+
+
+@dataclass(frozen=True)
+class Rate:
+    """Rank-weighted average effects: 0 when the ranking is no better than chance. A monotone map leaves them as they are."""
+
+    autoc: Coefficient
+    qini: Coefficient
+
+
+@dataclass(frozen=True)
+class Decomposition:
+    """Mean loss = miscalibration - discrimination + uncertainty, by isotonic recalibration out of fold."""
+
+    miscalibration: float
+    discrimination: float
+    uncertainty: float | None
+    miscalibration_in_sample: float
+
+
+@dataclass(frozen=True, eq=False)
+class Value:
+    """What decisions by the prediction are worth at a cost.
+
+    Parameters
+    ----------
+    cost : float
+    value, standard_error, interval
+        Mean gain per row, net of the cost, of treating those predicted above it.
+    share_treated : float
+    treating_everyone : float
+        The same for treating everyone; treating no one is worth 0.
+    curve : dict of str to array
+        cost, by_prediction, everyone: the same over a grid of costs.
+    """
+
+    cost: float
+    value: float
+    standard_error: float
+    interval: tuple[float, float]
+    share_treated: float
+    treating_everyone: float
+    curve: dict[str, Floats]
+
+
+@dataclass(frozen=True)
+class Decision:
+    """What a change of predictions changes at a cost: the share of rows decided otherwise, and the mean gain of that."""
+
+    cost: float
+    share_flipped: float
+    gain: float
+    standard_error: float
+    interval: tuple[float, float]
+
+
+@dataclass(frozen=True)
+class Group:
+    """The verdict in one subgroup; numbers are None where it has too few rows."""
+
+    column: str
+    level: str
+    rows: int
+    error: float | None
+    interval: tuple[float, float] | None
+    excess: float | None
+    excess_interval: tuple[float, float] | None
+    p_value: float | None
+    p_value_adjusted: float | None
+
+
+@dataclass(frozen=True)
+class Sensitivity:
+    """Hidden bias (unobserved confounding, a failed exclusion) that would overturn the verdict.
+
+    Parameters
+    ----------
+    bias : float
+        Root mean square, over people, of the bias in estimated effects given the prediction.
+    text : str
+    """
+
+    bias: float
+    text: str
+
+
+@dataclass(frozen=True, eq=False)
+class Curve:
+    """A nondecreasing reliability curve with a simultaneous band, valid where the truth does not decrease."""
+
+    prediction: Floats
+    target: Floats
+    lower: Floats
+    upper: Floats
+
+
+@dataclass(frozen=True)
 class Average:
     """Calibration in the large: the mean prediction beside the estimated average effect.
 
@@ -98,6 +209,18 @@ class Assessment:
     average : Average
     risk : float
         Mean loss, up to a constant that does not depend on the prediction.
+    decomposition : Decomposition
+    linear_predictor : LinearPredictor or None
+        None where the linear test does not apply.
+    rate : Rate or None
+        None for effects that cannot be averaged (quantiles, expectiles).
+    value : Value or None
+        When a cost was given.
+    groups : tuple of Group
+        When subgroups were named.
+    sensitivity : Sensitivity
+    curve : Curve or None
+        Of quadratic losses.
     overlap : Overlap or None
     unit : str
     level : float
@@ -119,6 +242,13 @@ class Assessment:
     minimum_detectable_error: float
     average: Average
     risk: float
+    decomposition: Decomposition
+    linear_predictor: LinearPredictor | None
+    rate: Rate | None
+    value: Value | None
+    groups: tuple[Group, ...]
+    sensitivity: Sensitivity
+    curve: Curve | None
     overlap: Overlap | None
     unit: str
     level: float
@@ -160,6 +290,8 @@ class Comparison:
     verdict : {"improved", "no detectable change", "harmed"}
         From the two-sided interval.
     level : float
+    decision : Decision or None
+        When a cost was given.
     """
 
     risk_difference: float
@@ -168,6 +300,7 @@ class Comparison:
     p_value_harm: float
     verdict: str
     level: float
+    decision: Decision | None = None
 
     def to_dict(self) -> dict[str, Any]:
         """Return everything as plain numbers and strings, ready for JSON."""

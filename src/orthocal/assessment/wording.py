@@ -4,34 +4,75 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
+from orthocal.assessment.records import Sensitivity
+
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from orthocal.assessment.records import Assessment, TestResult
+    from orthocal.arrays import Booleans
+    from orthocal.assessment.records import Assessment, Comparison, TestResult
+
+
+MISSED = {
+    "effect": "they miss the average effect of people with like predictions by {}",
+    "ratio": "they miss the ratio among people with like predictions by {}",
+    "probability": "the share of outcomes below them misses what it should be by {}",
+    "score": "their mean score misses 0 by {}",
+}
+"""What an error means, by the unit of the residuals."""
 
 
 def verdict(numbers: Mapping[str, Any]) -> str:
-    """Return the verdict in a sentence or two, from the numbers of an assessment.
+    """Return the verdict in two or three sentences, from the numbers of an assessment.
 
-    Two looks are taken, at the interval of the error and at the linear test, so each is given half of the level.
+    Three looks are taken, at the interval of the error and at the linear and range tests, so the tests share half the level.
     """
-    p_value = numbers["tests"]["linear"].p_value
+    tests = {name: test for name, test in numbers["tests"].items() if name in {"linear", "range"}}
+    alpha = (1 - numbers["level"]) / 2 / len(tests)
+    speaking = {name: t.p_value for name, t in tests.items() if t.p_value is not None and t.p_value < alpha}
     low, high = (_number(end) for end in numbers["interval"])
     error, interval = _number(numbers["error"]), f"{_percent(numbers)} interval {low} to {high}"
     if numbers["interval"][0] > 0:
-        return (
-            f"The predictions are miscalibrated: they miss the average effect of people with like predictions by {error} "
-            f"({interval}). {_in_the_large(numbers)}"
-        )
-    if p_value is not None and p_value < (1 - numbers["level"]) / 2:
-        return (
-            f"There is evidence of miscalibration (linear test, p = {p_value:.2g}), though the error may be small: {error} "
-            f"({interval}). {_in_the_large(numbers)}"
-        )
-    return (
-        f"No miscalibration was detected: an error of {_number(numbers['minimum_detectable_error'])} or more "
-        f"would have been seen with probability 0.8 (error {error}, {interval})."
+        missed = MISSED.get(numbers["unit"], MISSED["score"]).format(error)
+        first = f"The predictions are miscalibrated: {missed} ({interval})."
+        return " ".join([first, _in_the_large(numbers), *_where(numbers), *_in_groups(numbers)])
+    if speaking:
+        name, p_value = min(speaking.items(), key=lambda pair: pair[1])
+        first = f"There is evidence of miscalibration ({name} test, p = {p_value:.2g}), though the error may be small: {error}"
+        return " ".join([f"{first} ({interval}).", _in_the_large(numbers), *_where(numbers), *_in_groups(numbers)])
+    detectable = _number(numbers["minimum_detectable_error"])
+    first = (
+        f"No miscalibration was detected: an error of {detectable} or more would have been seen with probability 0.8"
     )
+    return " ".join([f"{first} (error {error}, {interval}).", *_in_groups(numbers)])
+
+
+def sensitivity(interval: tuple[float, float]) -> Sensitivity:
+    """Return the hidden bias that would overturn the verdict.
+
+    A bias b(X) in the estimated effects moves every bin's mean by the mean of b there, hence the error by at most the root mean
+    square of b given the prediction (from the identity of MATH E13).
+    """
+    low, high = interval
+    if low > 0:
+        text = f"A hidden bias of {_number(low)} (root mean square) in the estimated effects could explain all of this error."
+    else:
+        hidden = f"with one of {_number(high)}, an error of {_number(2 * high)} would fit the data"
+        text = f"A hidden bias could hide an error: {hidden}."
+    return Sensitivity(low if low > 0 else high, text)
+
+
+def story(before: Assessment, after: Assessment, comparison: Comparison) -> str:
+    """Return what calibration did, in a sentence or two."""
+    low, high = (_number(end) for end in after.interval)
+    moved = "falls" if after.error < before.error else "does not fall"
+    first = (
+        f"Calibration: {comparison.verdict}. On rows the map never saw the error {moved} from {_number(before.error)} to "
+        f"{_number(after.error)} ({_percent(vars(after))} interval {low} to {high})."
+    )
+    return " ".join([first, *_decision(comparison)])
 
 
 def summary(assessment: Assessment) -> str:
@@ -46,11 +87,106 @@ def summary(assessment: Assessment) -> str:
         f"  squared, debiased  {_number(a.error_squared)}   standard error {_number(a.standard_error)}",
         f"  mean absolute      {_number(a.l1.value)}   (a perfect prediction would show {_number(a.l1.null)})",
         f"  largest in a bin   {_number(a.linf.value)}   (simultaneous band: {_number(a.linf.band)} standard errors)",
-        f"average effect       {_number(average.effect)}   {_range(average.interval)}   mean prediction {_number(average.prediction)}",  # noqa: E501
+        f"  detectable         {_number(a.minimum_detectable_error)}   (would have been seen with probability 0.8)",
+        f"average effect       {_number(average.effect)}   {_range(average.interval)}",
+        f"mean prediction      {_number(average.prediction)}",
         *(f"{name + ' test':<21}{_test(test)}" for name, test in a.tests.items()),
+        *_predictor(a),
+        *_rate(a),
+        *_decomposition(a),
+        *_value(a),
+        *_groups(a),
+        f"hidden bias          {a.sensitivity.text}",
         *_overlap(a),
     ]
     return "\n".join(lines)
+
+
+def _where(numbers: Mapping[str, Any]) -> list[str]:
+    """Name the end of the predictions where the simultaneous band leaves the diagonal."""
+    bins, band = numbers["bins"], numbers["linf"].band or 0.0
+    beyond = np.abs(bins["residual"]) > band * bins["standard_error"]
+    if beyond.all() or not beyond.any():
+        return []
+    sign = np.sign(bins["residual"])
+    words = {-1.0: "too high", 1.0: "too low"}
+    found = []
+    top = _run(beyond[::-1] & (sign[::-1] == sign[-1]))
+    if top:
+        gap = float(np.average(bins["residual"][-top:], weights=bins["mass"][-top:]))
+        found.append(f"those above {_number(bins['lower'][-top])} are {words[sign[-1]]} by {_number(abs(gap))}")
+    bottom = _run(beyond & (sign == sign[0]))
+    if bottom:
+        gap = float(np.average(bins["residual"][:bottom], weights=bins["mass"][:bottom]))
+        found.append(f"those up to {_number(bins['upper'][bottom - 1])} are {words[sign[0]]} by {_number(abs(gap))}")
+    text = " and ".join(found)
+    return [f"{text[0].upper()}{text[1:]}."] if found else []
+
+
+def _run(flags: Booleans) -> int:
+    """How many flags are set before the first that is not."""
+    return int(np.argmin(flags)) if not flags.all() else len(flags)
+
+
+def _in_groups(numbers: Mapping[str, Any]) -> list[str]:
+    groups = [group for group in numbers["groups"] if group.p_value_adjusted is not None]
+    if not groups:
+        return []
+    wrong = [g for g in groups if g.p_value_adjusted < 1 - numbers["level"]]
+    if not wrong:
+        return [f"In none of the {len(groups)} groups was miscalibration detected."]
+    names = ", ".join(f"{g.column} = {g.level}" for g in wrong[:5])
+    return [f"Miscalibrated in {len(wrong)} of {len(groups)} groups: {names}."]
+
+
+def _decision(comparison: Comparison) -> list[str]:
+    if comparison.decision is None:
+        return []
+    d = comparison.decision
+    changed = f"At cost {_number(d.cost)} it changes the decision for {d.share_flipped:.1%} of rows"
+    return [f"{changed}, gaining {_number(d.gain)} per row ({_range(d.interval)})."]
+
+
+def _predictor(a: Assessment) -> list[str]:
+    if a.linear_predictor is None:
+        return []
+    one, two = a.linear_predictor.intercept, a.linear_predictor.slope
+    lines = (
+        f"intercept {_number(one.value)}, {_range(one.interval)}; slope {_number(two.value)}, {_range(two.interval)}"
+    )
+    return [f"linear predictor     {lines}"]
+
+
+def _rate(a: Assessment) -> list[str]:
+    if a.rate is None:
+        return []
+    parts = [
+        f"{name} {_number(c.value)}, {_range(c.interval)}"
+        for name, c in (("AUTOC", a.rate.autoc), ("Qini", a.rate.qini))
+    ]
+    return [f"ranking              {'; '.join(parts)}"]
+
+
+def _decomposition(a: Assessment) -> list[str]:
+    d = a.decomposition
+    parts = f"miscalibration {_number(d.miscalibration)}, discrimination {_number(d.discrimination)}"
+    return [f"mean loss            {parts}, uncertainty {_number(d.uncertainty)}"]
+
+
+def _value(a: Assessment) -> list[str]:
+    if a.value is None:
+        return []
+    v = a.value
+    line = f"value at cost {_number(v.cost):<7}{_number(v.value)} per row, {_range(v.interval)}; {v.share_treated:.1%} treated "
+    return [f"{line}(everyone: {_number(v.treating_everyone)}, no one: 0)"]
+
+
+def _groups(a: Assessment) -> list[str]:
+    return [
+        f"  {g.column + ' = ' + g.level:<28}error {_number(g.error)}, too high by {_number(g.excess)}, "
+        f"adjusted p = {_number(g.p_value_adjusted)} ({g.rows:,} rows)"
+        for g in a.groups
+    ]
 
 
 def _size(a: Assessment) -> str:

@@ -1,0 +1,81 @@
+"""Does the ranking find who gains? Rank-weighted average treatment effects (Yadlowsky et al. 2021)."""
+
+from __future__ import annotations
+
+from functools import singledispatch
+from typing import TYPE_CHECKING
+
+import numpy as np
+from scipy.stats import norm
+
+from orthocal.arrays import group_sums
+from orthocal.assessment.records import Coefficient, Rate
+from orthocal.losses import Loss, QuadraticLoss
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from orthocal.arrays import Floats
+
+
+@singledispatch
+def rate(loss: Loss, prediction: Floats, level: float) -> Rate | None:
+    """Return None: effects without an average, such as quantiles, have no rank-weighted one."""
+    del loss, prediction, level
+    return None
+
+
+@rate.register(QuadraticLoss)
+def _(loss: QuadraticLoss, prediction: Floats, level: float) -> Rate | None:
+    r"""Return AUTOC and Qini: mean effect of the top share u by prediction above the average, averaged over u.
+
+    Both are :math:`\sum_i w(u_i)(n_i - \bar\tau d_i)/\sum d`, with :math:`u` the share of rows at least as high:
+    :math:`w = -\log u - 1` for AUTOC, :math:`w = 1/2 - u` for Qini. Errors by the influence function, ranks included; tied
+    predictions share their weight.
+    """
+    share = _share_at_least_as_high(prediction, loss.weight)
+    autoc = _rank_weighted(prediction, loss, share, lambda u: -np.log(u) - 1, lambda u: -1 / u, level)
+    qini = _rank_weighted(prediction, loss, share, lambda u: 0.5 - u, lambda u: -np.ones(len(u)), level)
+    return Rate(autoc, qini)
+
+
+def _share_at_least_as_high(prediction: Floats, weight: Floats) -> Floats:
+    """Middle of each tied block's place in the ranking from the top, in (0, 1)."""
+    order = np.argsort(-prediction)
+    level = prediction[order]
+    running = np.cumsum(weight[order])
+    new = np.append(True, level[1:] != level[:-1])
+    block = np.cumsum(new) - 1
+    end = running[np.append(np.flatnonzero(new)[1:] - 1, len(level) - 1)]
+    middle = (np.concatenate([[0.0], end[:-1]]) + end) / 2 / running[-1]
+    share = np.empty(len(prediction))
+    share[order] = middle[block]
+    return share
+
+
+def _rank_weighted(
+    prediction: Floats,
+    loss: QuadraticLoss,
+    share: Floats,
+    weighting: Callable[[Floats], Floats],
+    slope: Callable[[Floats], Floats],
+    level: float,
+) -> Coefficient:
+    total = float(loss.denominator.sum())
+    gain = loss.numerator - float(loss.numerator.sum()) / total * loss.denominator
+    weight = weighting(share)
+    value = float(weight @ gain) / total
+    # A row also moves the ranks of those below it: cumulate their pull from the bottom of the ranking up.
+    pull = slope(share) * gain
+    order = np.argsort(prediction, kind="stable")
+    below = np.empty(len(share))
+    below[order] = np.cumsum(pull[order])
+    ranks = loss.weight / float(loss.weight.sum()) * (below - float(pull @ share))
+    influence = (weight - float(weight @ loss.denominator) / total) * gain + ranks
+    influence = influence - influence.mean()
+    if loss.groups is not None:
+        codes, index = np.unique(loss.groups, return_inverse=True)
+        influence = group_sums(index, influence, len(codes))
+    error = float(np.sqrt(influence @ influence)) / total
+    reach = float(norm.ppf((1 + level) / 2)) * error
+    return Coefficient(value, error, (value - reach, value + reach))

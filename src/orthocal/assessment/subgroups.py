@@ -1,0 +1,82 @@
+"""The verdict in subgroups, with p-values adjusted for looking at several."""
+
+from __future__ import annotations
+
+from itertools import pairwise
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from scipy.stats import t as t_law
+
+from orthocal.assessment.bins import cut, residual_moments
+from orthocal.assessment.error import error_interval, squared_error
+from orthocal.assessment.linear_test import linear_test
+from orthocal.assessment.records import Group
+from orthocal.errors import OrthocalError
+from orthocal.observations import as_labels
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+
+    from orthocal.arrays import Booleans, Floats
+    from orthocal.losses import Loss
+
+MOST_LEVELS, QUARTERS = 12, 4
+FEWEST_ROWS, ROWS_A_BIN = 20, 50
+
+
+def judge_groups(prediction: Floats, loss: Loss, by: Mapping[str, Any], bins: int, level: float) -> tuple[Group, ...]:
+    """Judge each level of each column; columns of many numbers are cut at their quartiles. Holm's adjustment over all."""
+    found = [
+        _judge(name, label, prediction[rows], loss[np.flatnonzero(rows)], bins, level)
+        for name, values in by.items()
+        for label, rows in _levels(name, values, len(loss))
+    ]
+    tested = [j for j, group in enumerate(found) if group.p_value is not None]
+    adjusted = holm(np.array([found[j].p_value for j in tested], dtype=np.float64))
+    by_place = dict(zip(tested, adjusted.tolist(), strict=True))
+    return tuple(
+        Group(g.column, g.level, g.rows, g.error, g.interval, g.excess, g.excess_interval, g.p_value, by_place.get(j))
+        for j, g in enumerate(found)
+    )
+
+
+def holm(p_values: Floats) -> Floats:
+    """Return p-values adjusted so that the chance of any false alarm is at most the level."""
+    order = np.argsort(p_values)
+    steps = np.maximum.accumulate((len(p_values) - np.arange(len(p_values))) * p_values[order])
+    adjusted = np.empty(len(p_values))
+    adjusted[order] = np.minimum(steps, 1.0)
+    return adjusted
+
+
+def _levels(name: str, values: Any, n: int) -> Iterator[tuple[str, Booleans]]:
+    column = as_labels(values, f"by[{name!r}]", n)
+    distinct = np.unique(column)
+    if len(distinct) <= MOST_LEVELS:
+        for one in distinct.tolist():
+            yield str(one), np.asarray(column == one)
+        return
+    if column.dtype.kind not in "fiu":
+        raise OrthocalError(
+            f"`by[{name!r}]` must have at most {MOST_LEVELS} levels; it has {len(distinct)}. Group them."
+        )
+    cuts = np.unique(np.quantile(column, np.linspace(0, 1, QUARTERS + 1)))
+    for low, high in pairwise(cuts):
+        rows = (column > low) & (column <= high)
+        yield f"{low:.4g} to {high:.4g}", np.asarray(rows | (column == low) if low == cuts[0] else rows)
+
+
+def _judge(name: str, label: str, prediction: Floats, loss: Loss, bins: int, level: float) -> Group:
+    units = len(loss) if loss.groups is None else len(np.unique(loss.groups))
+    if units < FEWEST_ROWS:
+        return Group(name, label, len(loss), None, None, None, None, None, None)
+    fewer = max(1, min(bins, len(loss) // ROWS_A_BIN))
+    binned = residual_moments(prediction, loss, *cut(prediction, loss, fewer))
+    whole = residual_moments(prediction, loss, np.empty(0), np.zeros(len(loss), dtype=np.int64))
+    error, excess = float(np.sqrt(whole.variance[0])), -float(whole.residual[0])
+    size = float(np.sqrt(max(squared_error(binned)[0], 0.0)))
+    reach = float(t_law.ppf((1 + level) / 2, units - 1)) * error
+    test, _ = linear_test(prediction, loss, level)
+    interval = error_interval(binned, level)
+    return Group(name, label, len(loss), size, interval, excess, (excess - reach, excess + reach), test.p_value, None)
