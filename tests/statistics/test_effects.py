@@ -103,7 +103,7 @@ def test_the_correction_helps_when_the_propensity_is_wrong():
             data = simulate_quantile(N, quantile=quantile, random_state=seed)
             wrong = {"propensity": expit(data.X[:, 0] / 2)}
             known = {"corrected": wrong, "uncorrected": {**wrong, "below": np.full(N, quantile)}}
-            for kind, method in found:
+            for (kind, method), values in found.items():
                 calibrator = CausalCalibrator(QuantileUnderTreatment(quantile), method, random_state=seed)
                 columns = {"treatment": data.treatment, "prediction": coarse(data), "nuisances": known[kind]}
                 calibrator.fit(data.X, data.y, **columns)
@@ -111,7 +111,7 @@ def test_the_correction_helps_when_the_propensity_is_wrong():
                 below = norm.cdf(
                     (calibrator.calibrate(coarse(large)) - large.nuisances["mean"]) / large.nuisances["deviation"]
                 )
-                found[kind, method].append(rms_over_levels(below - quantile, coarse(large)))
+                values.append(rms_over_levels(below - quantile, coarse(large)))
         mean = {key: float(np.mean(values)) for key, values in found.items()}
         print(f"quantile {quantile}, wrong propensity: {mean}")
         for method in METHODS:
