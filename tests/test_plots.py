@@ -2,7 +2,9 @@ import matplotlib.pyplot as plt
 import numpy as np
 import pytest
 
-from orthocal import QuadraticLoss, assess, plots
+from orthocal import HingeLoss, OrthocalError, QuadraticLoss, assess, orthogonal_loss, plots
+from orthocal.datasets import simulate_cate
+from orthocal.maps import AffineMap
 
 
 @pytest.fixture
@@ -41,4 +43,69 @@ def test_a_constant_prediction_can_be_drawn():
     verdict = assess(np.full(10, 2.0), QuadraticLoss(np.full(10, 2.0), np.ones(10)))
     low, high = verdict.plot().get_xlim()
     assert low < 2 < high
+    plt.close("all")
+
+
+@pytest.fixture
+def rich():
+    """A verdict with groups, a cost and overlap."""
+    data = simulate_cate(800, random_state=0)
+    loss = orthogonal_loss("cate", data.X, data.y, treatment=data.treatment, nuisances=data.nuisances)
+    by = {"sex": np.arange(800) % 2, "age": data.X[:, 0]}
+    return assess(1.5 * data.effect, loss, cost=0.2, by=by, random_state=0)
+
+
+def test_the_nondecreasing_curve_can_be_drawn(rich):
+    ax = plots.reliability(rich, curve=True)
+    assert any(
+        np.allclose(line.get_ydata(), rich.curve.target) for line in ax.get_lines() if len(line.get_ydata()) == 10
+    )
+    plt.close("all")
+
+
+def test_overlay_shows_both(rich, verdict):
+    ax = plots.overlay(verdict, rich)
+    assert [text.get_text() for text in ax.get_legend().get_texts()] == ["before", "after"]
+    plt.close("all")
+
+
+def test_a_map_is_drawn_against_doing_nothing(rich):
+    ax = plots.calibration_map(AffineMap(1.0, 0.5), rich.predictions)
+    drawn = ax.get_lines()[1]
+    np.testing.assert_allclose(drawn.get_ydata(), 1 + 0.5 * drawn.get_xdata())
+    plt.close("all")
+
+
+def test_the_forest_names_every_group(rich):
+    ax = plots.forest(rich)
+    labels = [label.get_text() for label in ax.get_yticklabels()]
+    assert len(labels) == 6
+    assert labels[-1].startswith("sex = 0 (400)")
+    plt.close("all")
+
+
+def test_the_decision_curve_needs_a_cost(rich, verdict):
+    ax = plots.decision_curve(rich)
+    np.testing.assert_allclose(ax.get_lines()[0].get_ydata(), rich.value.curve["by_prediction"])
+    with pytest.raises(OrthocalError, match="must have a cost"):
+        plots.decision_curve(verdict)
+    plt.close("all")
+
+
+def test_overlap_draws_each_level(rich, verdict):
+    assert len(plots.overlap(rich).get_legend().get_texts()) == 2
+    with pytest.raises(OrthocalError, match="no propensities"):
+        plots.overlap(verdict)
+    plt.close("all")
+
+
+def test_residuals_of_a_quantile_are_drawn_against_zero():
+    rng = np.random.default_rng(0)
+    y = rng.standard_normal(500)
+    hinge = HingeLoss(y, np.ones(500), np.full(500, 0.5))
+    verdict = assess(rng.standard_normal(500) / 5, hinge)
+    ax = verdict.plot()
+    assert "probability" in ax.get_ylabel()
+    assert len(plots.before_and_after(verdict, verdict).axes) == 2
+    assert plots.overlay(verdict, verdict) is not None
     plt.close("all")

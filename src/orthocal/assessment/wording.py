@@ -22,6 +22,8 @@ MISSED = {
     "score": "their mean score misses 0 by {}",
 }
 """What an error means, by the unit of the residuals."""
+IN_UNITS = {"probability": " in probability", "score": " in score"}
+"""How sizes are followed up where they are not in units of the effect."""
 
 
 def verdict(numbers: Mapping[str, Any]) -> str:
@@ -119,7 +121,7 @@ def _where(numbers: Mapping[str, Any]) -> list[str]:
     if bottom:
         gap = float(np.average(bins["residual"][:bottom], weights=bins["mass"][:bottom]))
         found.append(f"those up to {_number(bins['upper'][bottom - 1])} are {words[sign[0]]} by {_number(abs(gap))}")
-    text = " and ".join(found)
+    text = " and ".join(found) + IN_UNITS.get(numbers["unit"], "")
     return [f"{text[0].upper()}{text[1:]}."] if found else []
 
 
@@ -230,7 +232,8 @@ def _in_the_large(numbers: Mapping[str, Any]) -> str:
     if low <= 0 <= high:
         return "On average they are right: the error lies in how they vary."
     word, ends = ("too high", (low, high)) if low > 0 else ("too low", (-high, -low))
-    return f"On average they are {word} by {_number(abs(average.excess))} (interval {_number(ends[0])} to {_number(ends[1])})."
+    size = f"{_number(abs(average.excess))}{IN_UNITS.get(numbers['unit'], '')}"
+    return f"On average they are {word} by {size} (interval {_number(ends[0])} to {_number(ends[1])})."
 
 
 def _percent(numbers: Mapping[str, Any]) -> str:

@@ -1,0 +1,230 @@
+"""The verdict's further parts against hand arithmetic, other formulas and brute force."""
+
+import numpy as np
+import pytest
+from scipy.stats import chi2, norm
+from scipy.stats import t as t_law
+
+from orthocal import HingeLoss, OrthocalError, QuadraticLoss, SkewWarning, assess, compare
+from orthocal.assessment.range_test import brownian_range_cdf
+from orthocal.assessment.subgroups import holm
+from orthocal.assessment.wording import story
+
+
+def draw(n=400, seed=0, slope=1.0):
+    rng = np.random.default_rng(seed)
+    effect = rng.standard_normal(n)
+    return effect * slope, QuadraticLoss(effect + rng.standard_normal(n), np.ones(n))
+
+
+def test_the_bins_test_sums_squared_normal_scores():
+    prediction, loss = draw()
+    verdict = assess(prediction, loss, bins=4)
+    t = verdict.bins["residual"] / verdict.bins["standard_error"]
+    z = norm.ppf(t_law.cdf(t, verdict.bins["n"] - 1))
+    assert verdict.tests["bins"].statistic == pytest.approx((z**2).sum())
+    assert verdict.tests["bins"].p_value == pytest.approx(chi2.sf((z**2).sum(), 4))
+
+
+def test_the_range_test_by_hand():
+    # Residuals 1, -2, 1, 3 in order of prediction: walk 0, 1, -1, 0, 3: range 4; noise from differences 3, 3, 2.
+    prediction = np.array([0.3, 0.1, 0.4, 0.2])
+    target = prediction + np.array([1.0, 1.0, 3.0, -2.0])
+    test = assess(prediction, QuadraticLoss(target, np.ones(4)), bins=1, random_state=0).tests["range"]
+    sigma = np.sqrt((9 + 9 + 4) / 2 * 4 / 3)
+    assert test.statistic == pytest.approx(4 / sigma)
+    assert "4 levels simulated" in test.note
+
+
+def test_the_law_of_the_range_is_that_of_brownian_motion():
+    rng = np.random.default_rng(0)
+    walk = np.cumsum(rng.standard_normal((4000, 2000)) / np.sqrt(2000), axis=1)
+    ranges = np.maximum(walk.max(1), 0) - np.minimum(walk.min(1), 0)
+    for x in (1.0, 1.5, 2.0, 2.5):
+        assert brownian_range_cdf(x) == pytest.approx(np.mean(ranges <= x), abs=0.03)
+    assert brownian_range_cdf(0.05) == 0
+    assert brownian_range_cdf(50) == pytest.approx(1)
+
+
+def test_the_linear_predictor_is_a_regression_of_the_pseudo_outcome():
+    prediction, loss = draw(slope=1.5)
+    found = assess(prediction, loss).linear_predictor
+    slope, intercept = np.polyfit(prediction, loss.target, 1)
+    assert found.intercept.value == pytest.approx(intercept)
+    assert found.slope.value == pytest.approx(slope)
+    residual = loss.target - intercept - slope * prediction
+    centred = prediction - prediction.mean()
+    hc0 = np.sqrt((centred**2 * residual**2).sum()) / (centred**2).sum()
+    assert found.slope.standard_error == pytest.approx(hc0, rel=0.02)
+    assert found.slope.interval[1] < 1
+
+
+def test_rates_are_averages_of_the_gain_of_the_top():
+    prediction, loss = draw(300)
+    found = assess(prediction, loss).rate
+    chi = loss.target[np.argsort(-prediction)]
+    top = np.cumsum(chi) / np.arange(1, 301) - chi.mean()
+    assert found.autoc.value == pytest.approx(top.mean(), abs=0.02)
+    assert found.qini.value == pytest.approx((np.arange(1, 301) / 300 * top).mean(), abs=0.005)
+
+
+def test_rates_do_not_change_under_a_monotone_map_and_vanish_for_a_constant():
+    prediction, loss = draw(300)
+    one, two = assess(prediction, loss).rate, assess(np.exp(prediction), loss).rate
+    assert one == two
+    assert assess(np.ones(300), loss).rate.autoc.value == pytest.approx(0)
+
+
+def test_errors_of_rates_are_those_of_the_bootstrap():
+    prediction, loss = draw(500)
+    rng = np.random.default_rng(0)
+    draws = []
+    for _ in range(300):
+        rows = rng.integers(0, 500, 500)
+        rate = assess(prediction[rows], loss[rows], draws=1).rate
+        draws.append([rate.autoc.value, rate.qini.value])
+    found = assess(prediction, loss).rate
+    wanted = np.std(draws, axis=0)
+    assert [found.autoc.standard_error, found.qini.standard_error] == pytest.approx(wanted, rel=0.15)
+
+
+def test_the_decomposition_adds_up_and_names_miscalibration():
+    prediction, loss = draw(4000, slope=2.0)
+    wrong, right = (assess(p, loss, random_state=0).decomposition for p in (prediction, prediction / 2))
+    # Squared loss: half of (2 - 1)^2 Var = 0.5; the effect's variance is 1, the noise's 1.
+    assert wrong.miscalibration == pytest.approx(0.5, abs=0.06)
+    assert right.miscalibration == pytest.approx(0, abs=0.03)
+    assert right.miscalibration_in_sample > right.miscalibration
+    assert wrong.discrimination == pytest.approx(0.5, abs=0.06)
+    assert wrong.uncertainty == pytest.approx(1.0, abs=0.06)
+    mean_loss = 0.5 * np.mean((prediction - loss.target) ** 2)
+    total = wrong.miscalibration - wrong.discrimination + wrong.uncertainty
+    assert total == pytest.approx(mean_loss, abs=0.01)
+
+
+def test_uncertainty_is_left_out_where_a_mass_can_be_zero():
+    loss = QuadraticLoss(np.arange(6.0), np.array([1.0, 0, 1, 1, 0, 1]), np.ones(6))
+    assert assess(np.arange(6.0), loss, bins=1).decomposition.uncertainty is None
+
+
+def test_decision_value_by_hand():
+    # Predictions 0, 1, 2, 3; effects 1, -1, 4, 2; cost 1.5: treat rows 2 and 3, gains 2.5 and 0.5: 3 / 4 a row.
+    loss = QuadraticLoss(np.array([1.0, -1, 4, 2]), np.ones(4))
+    value = assess(np.arange(4.0), loss, bins=1, cost=1.5).value
+    assert (value.value, value.share_treated) == pytest.approx((0.75, 0.5))
+    assert value.treating_everyone == pytest.approx(6 / 4 - 1.5)
+    assert value.standard_error == pytest.approx(np.std([0, 0, 2.5, 0.5], ddof=1) / 2)
+    # After: 2, 1, 0, 3: row 0 is now treated (gain -0.5), row 2 no longer (loses 2.5): (-0.5 - 2.5) / 4
+    decision = compare(np.arange(4.0), [2.0, 1, 0, 3], loss, cost=1.5).decision
+    assert (decision.share_flipped, decision.gain) == pytest.approx((0.5, -0.75))
+
+
+@pytest.mark.filterwarnings("ignore::orthocal.SkewWarning")
+def test_a_quantile_has_no_cost():
+    loss = HingeLoss(np.arange(20.0), np.ones(20), np.full(20, 0.5))
+    with pytest.raises(OrthocalError, match="`cost` must go with an effect that can be weighed"):
+        assess(np.arange(20.0), loss, cost=1.0)
+    verdict = assess(np.arange(20.0), loss, bins=2)
+    assert verdict.rate is None
+    assert verdict.curve is None
+    assert (
+        "share of outcomes below"
+        in assess(np.full(200, 5.0), HingeLoss(np.arange(200.0), np.ones(200), np.full(200, 0.5))).verdict
+    )
+
+
+def test_groups_are_judged_apart_with_adjusted_p_values():
+    prediction, loss = draw(2000)
+    sex = np.where(np.arange(2000) % 2 == 0, "f", "m")
+    biased = prediction + 0.5 * (sex == "m")
+    verdict = assess(biased, loss, by={"sex": sex, "age": np.arange(2000.0)}, random_state=0)
+    groups = {(g.column, g.level): g for g in verdict.groups}
+    assert groups["sex", "m"].excess == pytest.approx(0.5, abs=0.1)
+    assert groups["sex", "m"].p_value_adjusted < 1e-6
+    assert groups["sex", "f"].p_value_adjusted > 0.01
+    assert len(groups) == 6
+    assert sum(g.rows for g in verdict.groups if g.column == "age") == 2000
+    assert "sex = m" in verdict.verdict
+    alone = assess(biased[sex == "m"], loss[np.flatnonzero(sex == "m")])
+    assert groups["sex", "m"].error == pytest.approx(alone.error)
+    assert groups["sex", "m"].p_value == pytest.approx(alone.tests["linear"].p_value)
+    assert "In none of the 2 groups" in assess(prediction, loss, by={"sex": sex}, random_state=0).verdict
+
+
+def test_small_groups_say_nothing_and_many_levels_are_refused():
+    prediction, loss = draw(100)
+    verdict = assess(prediction, loss, by={"rare": np.arange(100) < 5})
+    assert verdict.groups[1].error is None
+    assert "none" in verdict.summary()
+    with pytest.raises(OrthocalError, match="at most 12 levels; it has 100"):
+        assess(prediction, loss, by={"name": [f"p{i}" for i in range(100)]})
+    with pytest.raises(OrthocalError, match="one value per row"):
+        assess(prediction, loss, by={"short": [1, 2]})
+
+
+def test_holm_by_hand():
+    # Sorted .01 .02 .04: times 3, 2, 1 gives .03 .04 .04
+    np.testing.assert_allclose(holm(np.array([0.02, 0.01, 0.04])), [0.04, 0.03, 0.04])
+    np.testing.assert_allclose(holm(np.array([0.9, 0.8])), [1.0, 1.0])
+
+
+def test_skewed_residuals_are_warned_of():
+    rng = np.random.default_rng(0)
+    prediction = rng.standard_normal(1000)
+    with pytest.warns(SkewWarning, match="strongly skewed"):
+        assess(prediction, QuadraticLoss(prediction + rng.lognormal(size=1000) - np.exp(0.5), np.ones(1000)))
+    assess(prediction, QuadraticLoss(prediction + rng.standard_t(3, 1000), np.ones(1000)))  # heavy, not skewed
+
+
+def test_tests_that_do_not_apply_say_so():
+    rng = np.random.default_rng(0)
+    prediction = rng.standard_normal(60)
+    few = QuadraticLoss(rng.standard_normal(60), np.ones(60), groups=np.arange(60) % 6)
+    assert "6 clusters are too few for 10 bins" in assess(prediction, few).tests["bins"].note
+    exact = assess(np.arange(6.0), QuadraticLoss(np.arange(6.0) + 1, np.ones(6)), bins=2)
+    assert exact.tests["bins"].p_value is None
+    assert exact.tests["range"].p_value is None
+
+
+@pytest.mark.parametrize("levels", [30, 2000])
+def test_clusters_enter_the_range_test_by_a_wild_bootstrap(levels):
+    rng = np.random.default_rng(0)
+    groups = np.arange(2000) // 40
+    prediction = np.round(rng.random(2000) * levels) / levels
+    shock = rng.standard_normal(50)[groups]
+    loss = QuadraticLoss(prediction + shock + 0.1 * rng.standard_normal(2000), np.ones(2000), groups=groups)
+    test = assess(prediction, loss, random_state=0).tests["range"]
+    assert "wild bootstrap" in test.note
+    assert test.p_value > 0.01
+    assert assess(prediction + 1, loss, random_state=0).tests["range"].p_value < 0.01
+
+
+def test_hidden_bias_that_would_overturn_the_verdict():
+    prediction, loss = draw(4000)
+    wrong, right = assess(prediction + 0.5, loss), assess(prediction, loss)
+    assert wrong.sensitivity.bias == wrong.interval[0]
+    assert "could explain all of this error" in wrong.summary()
+    assert right.sensitivity.bias == right.interval[1]
+    # A bias of that size, built in, does overturn it.
+    shifted = QuadraticLoss(loss.numerator + wrong.sensitivity.bias, np.ones(4000))
+    assert assess(prediction + 0.5, shifted).error < wrong.error - 0.9 * wrong.sensitivity.bias
+
+
+def test_the_verdict_names_where_and_the_story_what_changed():
+    prediction, loss = draw(4000, slope=1.6)
+    before, after = (assess(p, loss, random_state=0) for p in (prediction, prediction / 1.6))
+    assert "Those above " in before.verdict
+    assert "are too high by" in before.verdict
+    assert "are too low by" in before.verdict
+    text = story(before, after, compare(prediction, prediction / 1.6, loss, cost=0.2))
+    assert text.startswith("Calibration: improved. On rows the map never saw the error falls from 0.5")
+    assert "it changes the decision for" in text
+
+
+def test_the_curve_rises_and_lies_in_its_band():
+    prediction, loss = draw(600)
+    curve = assess(prediction, loss, random_state=0).curve
+    assert (np.diff(curve.target) >= 0).all()
+    assert (curve.lower <= curve.target).all()
+    assert (curve.upper >= curve.target).all()
+    assert (np.diff(curve.lower) >= 0).all()
