@@ -1,12 +1,16 @@
 import numpy as np
 import pytest
 from scipy.special import expit
+from scipy.stats import norm
 from sklearn.isotonic import IsotonicRegression
 
-from orthocal import Histogram, Isotonic, Linear, OrthocalError, Platt, QuadraticLoss
+from orthocal import Auto, HingeLoss, Histogram, Isotonic, Linear, OrthocalError, Platt, QuadraticLoss
 from orthocal.calibrators import new_calibrator
+from orthocal.calibrators.auto import CANDIDATES
 from orthocal.calibrators.histogram import uniform_mass_edges
 from orthocal.calibrators.isotonic import join_small
+from orthocal.laws import TableLaw
+from orthocal.refinement import fit_calibrator
 
 
 def weighted(n=500, seed=0, decimals=2):
@@ -156,3 +160,43 @@ def test_settings_are_checked():
 def test_an_unknown_method_is_answered_with_the_known_ones():
     with pytest.raises(OrthocalError, match="'identity', 'linear'"):
         new_calibrator("isotonics")
+
+
+class Refuses(Linear):
+    """A calibrator that cannot be fitted."""
+
+    def fit(self, prediction, loss):
+        raise OrthocalError("not today")
+
+
+def test_auto_leaves_out_what_cannot_be_fitted_and_says_why():
+    prediction, loss = weighted()
+    chosen = Auto({"refuses": Refuses(), "linear": Linear()}).fit(prediction, loss)
+    assert chosen.choice_ == "linear"
+    assert chosen.trials_[0].note == "not today"
+    assert "linear is the simplest within 1 standard error of the best" in chosen.reason_
+    with pytest.raises(OrthocalError, match="No candidate could be fitted; the first said: not today"):
+        Auto({"refuses": Refuses()}).fit(prediction, loss)
+
+
+def test_auto_keeps_clusters_whole():
+    prediction, loss = weighted()
+    groups = np.arange(500) // 5
+    clustered = QuadraticLoss(loss.numerator, loss.denominator, groups=groups)
+    assert len(Auto().fit(prediction, clustered).trials_) == 7
+
+
+def test_auto_chooses_once_and_refines_its_choice_for_a_loss_that_depends_on_the_level():
+    rng = np.random.default_rng(0)
+    prediction = rng.standard_normal(600)
+    outcome = 1 + 2 * prediction + rng.standard_normal(600)
+    slope = 2.0 * (rng.random(600) < 0.5)
+    levels = np.linspace(-8, 10, 60)
+    law = TableLaw(levels, norm.cdf(levels[None, :] - (1 + 2 * prediction)[:, None]))
+    loss = HingeLoss(outcome, slope, np.zeros(600), law=law).at(prediction)
+    fitted = fit_calibrator("auto", prediction, loss, fold=np.arange(600) % 3)
+    assert fitted.choice_ in CANDIDATES
+    assert fitted.choice_ != "identity"
+    np.testing.assert_allclose(fitted.predict([-0.5, 0.0, 0.5]), [0, 1, 2], atol=0.3)
+    assert fit_calibrator("auto", prediction, loss, refinements=0).map_ is not None
+    assert fit_calibrator("linear", prediction, loss, fold=np.zeros(600, int)).map_.slope == pytest.approx(2, abs=0.2)
