@@ -4,7 +4,7 @@ from scipy.special import expit
 from scipy.stats import norm
 from sklearn.isotonic import IsotonicRegression
 
-from orthocal import Auto, HingeLoss, Histogram, Isotonic, Linear, OrthocalError, Platt, QuadraticLoss
+from orthocal import Auto, HingeLoss, Histogram, Identity, Isotonic, Linear, OrthocalError, Platt, QuadraticLoss
 from orthocal.calibrators import new_calibrator
 from orthocal.calibrators.auto import CANDIDATES
 from orthocal.calibrators.histogram import uniform_mass_edges
@@ -174,7 +174,9 @@ def test_auto_leaves_out_what_cannot_be_fitted_and_says_why():
     chosen = Auto({"refuses": Refuses(), "linear": Linear()}).fit(prediction, loss)
     assert chosen.choice_ == "linear"
     assert chosen.trials_[0].note == "not today"
-    assert "linear is the simplest within 1 standard error of the best" in chosen.reason_
+    assert chosen.reason_.startswith("linear has the least loss on rows left out")
+    near = Auto({"identity": Identity(), "linear": Linear()}, errors=1e9).fit(prediction, loss)
+    assert "identity is the simplest within 1e+09 standard error of the best, linear" in near.reason_
     with pytest.raises(OrthocalError, match="No candidate could be fitted; the first said: not today"):
         Auto({"refuses": Refuses()}).fit(prediction, loss)
 

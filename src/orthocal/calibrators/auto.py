@@ -124,10 +124,11 @@ class Auto(BaseEstimator):  # type: ignore[misc]
         best = min(able, key=lambda trial: trial.excess)
         chosen = next(t for t in able if t.excess <= self.errors * t.standard_error or t is best)
         self.choice_ = chosen.name
-        self.reason_ = (
-            f"{chosen.name} is the simplest within {self.errors:g} standard error of the best, {best.name} "
-            f"(mean loss above it {chosen.excess:.3g}, standard error {chosen.standard_error:.3g})."
-        )
+        near = f"within {self.errors:g} standard error of "
+        self.reason_ = f"{chosen.name} has the least loss on rows left out, and no simpler method is {near}it."
+        if chosen is not best:
+            size = f"mean loss above it {chosen.excess:.3g}, standard error {chosen.standard_error:.3g}"
+            self.reason_ = f"{chosen.name} is the simplest {near}the best, {best.name} ({size})."
         return self.choice_
 
     def _tried(self, candidates: Mapping[str, Any], prediction: Floats, loss: Loss) -> tuple[Trial, ...]:
