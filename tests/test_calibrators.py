@@ -175,7 +175,7 @@ def test_auto_leaves_out_what_cannot_be_fitted_and_says_why():
     assert chosen.choice_ == "linear"
     assert chosen.trials_[0].note == "not today"
     assert chosen.reason_.startswith("linear has the least loss on rows left out")
-    near = Auto({"identity": Identity(), "linear": Linear()}, errors=1e9).fit(prediction, loss)
+    near = Auto({"identity": Identity(), "linear": Linear()}, errors=1e9).fit(3 * prediction, loss)
     assert "identity is the simplest within 1e+09 standard error of the best, linear" in near.reason_
     with pytest.raises(OrthocalError, match="No candidate could be fitted; the first said: not today"):
         Auto({"refuses": Refuses()}).fit(prediction, loss)
