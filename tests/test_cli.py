@@ -218,7 +218,7 @@ def test_an_interrupted_run_leaves_nothing_half_written(data_csv, tmp_path, monk
     def interrupted(*_):
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(cli, "_write_verdict", interrupted)
+    monkeypatch.setattr(cli, "write_verdict", interrupted)
     arguments = ["calibrate", data_csv, *COMMON, "--prediction", "tau", "--propensity", "0.5"]
     assert run(*arguments, "--out", tmp_path / "out") != 0
     assert sorted(file.name for file in tmp_path.iterdir()) == ["data.csv"]
@@ -241,4 +241,4 @@ def test_warnings_are_one_line(capsys):
     ],
 )
 def test_levels_have_the_type_of_the_column(column, text, wanted):
-    assert cli._level(text, pa.table({"a": column}), "a") == wanted
+    assert cli.level_of(text, pa.table({"a": column}), "a") == wanted

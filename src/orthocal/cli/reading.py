@@ -1,0 +1,109 @@
+"""From words on the command line to columns, effects and observations."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from orthocal.errors import OrthocalError
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from pyarrow import Table
+
+    from orthocal.observations import Observations
+
+
+def roles_of(
+    outcome: str, treatment: str, prediction: str, instrument: str | None, weight: str | None, groups: str | None
+) -> dict[str, str | None]:
+    """Name the column of each role; the keys are what `observe` calls them."""
+    names = {"y": outcome, "treatment": treatment, "prediction": prediction, "instrument": instrument}
+    return {**names, "sample_weight": weight, "groups": groups}
+
+
+def observe_table(
+    table: Table,
+    roles: dict[str, str | None],
+    covariates: str | None,
+    propensity: str | None,
+    predictions: Sequence[str] = (),
+) -> tuple[Table, Observations, dict[str, Any]]:
+    """Return covariates, checked observations and known nuisances, each column found by its name."""
+    from orthocal.observations import observe
+    from orthocal.tables import column, select
+
+    taken = {*roles.values(), *predictions, propensity}
+    names = covariates.split(",") if covariates else [name for name in table.column_names if name not in taken]
+    X = select(table, names, "covariate")
+    spoken = {"y": "outcome", "sample_weight": "weight"}
+    found = {
+        role: None if name is None else column(table, name, spoken.get(role, role)) for role, name in roles.items()
+    }
+    known = {} if propensity is None else {_propensity_name(roles): _number_or_column(table, propensity)}
+    return X, observe(X, found.pop("y"), **found), known
+
+
+def _propensity_name(roles: dict[str, str | None]) -> str:
+    """With an instrument, its propensity is the one that can be known."""
+    return "propensity" if roles["instrument"] is None else "instrument_propensity"
+
+
+def subgroups(table: Table, by: str | None) -> dict[str, Any]:
+    """Return the columns to judge apart, by name."""
+    from orthocal.tables import column
+
+    return {name: column(table, name, "subgroup") for name in (by.split(",") if by else [])}
+
+
+def _number_or_column(table: Table, text: str) -> Any:
+    from orthocal.tables import column
+
+    try:
+        return float(text)
+    except ValueError:
+        return column(table, text, "propensity")
+
+
+def chosen_effect(name: str, **settings: Any) -> Any:
+    """Return the effect with the settings that were given; one it has no use for is an error."""
+    from dataclasses import fields
+
+    from orthocal.effects import EFFECTS
+    from orthocal.errors import require_one_of
+
+    require_one_of(name, EFFECTS, "effect")
+    given = {key: value for key, value in settings.items() if value is not None}
+    known = [field.name for field in fields(EFFECTS[name])]
+    for key in given:
+        if key not in known:
+            raise OrthocalError(
+                f"`--{key}` must belong to the effect; {name!r} has {', '.join(known) or 'no settings'}."
+            )
+    return EFFECTS[name](**given)
+
+
+def only(names: Sequence[str]) -> str:
+    """Return the one prediction column; a repeated option is an error, not a silent choice."""
+    if len(names) != 1:
+        raise OrthocalError(f"`--prediction` must be given once here; it was given {len(names)} times.")
+    return names[0]
+
+
+def level_of(text: str | None, table: Table, treatment: str) -> Any:
+    """Return a treatment level as the type of the treatment column."""
+    import pyarrow as pa
+
+    from orthocal.tables import column
+
+    if text is None:
+        return None
+    kind = column(table, treatment, "treatment").type
+    if pa.types.is_boolean(kind):
+        return {"true": True, "1": True, "false": False, "0": False}.get(text.lower(), text)
+    if pa.types.is_integer(kind) or pa.types.is_floating(kind):
+        try:
+            return int(text) if pa.types.is_integer(kind) else float(text)
+        except ValueError:
+            return text
+    return text
