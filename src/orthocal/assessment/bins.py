@@ -18,6 +18,9 @@ if TYPE_CHECKING:
     from orthocal.arrays import Floats, Integers
     from orthocal.losses import Loss
 
+MOST_LEVERAGE = 0.9
+"""Cap on a row's share of its bin's mass, so that a row that makes up a bin does not make its variance infinite."""
+
 
 @dataclass(frozen=True, eq=False)
 class Binned:
@@ -41,8 +44,9 @@ class Binned:
         How many independent units there are.
     share_variance : array of shape (bins, bins)
         Of the shares of mass.
-    size : array
-        Rows, or clusters, in each bin.
+    freedom : array
+        Degrees of freedom of each bin's variance: rows (or clusters) less one, counted by Kish's effective number where their
+        masses differ.
     """
 
     edges: Floats
@@ -53,7 +57,7 @@ class Binned:
     share: Floats
     clusters: int
     share_variance: Floats
-    size: Integers
+    freedom: Floats
 
     @property
     def variance(self) -> Floats:
@@ -92,8 +96,9 @@ def residual_moments(prediction: Floats, loss: Loss, edges: Floats, index: Integ
     mean = sum_b / mass_b
     pairs = (sum_b**2 - group_sums(cell, residual**2, count)) / (mass_b**2 - group_sums(cell, mass**2, count))
     size = np.bincount(cell, minlength=count)
-    correction = np.sqrt(size / (size - 1))
-    scaled = (residual - mean[cell] * mass) * (correction / mass_b)[cell]
+    # A row pulls the mean towards itself by its share of the mass (HC2); equal masses give the usual size / (size - 1).
+    leverage = np.clip(mass / mass_b[cell], 0.0, MOST_LEVERAGE)
+    scaled = (residual - mean[cell] * mass) / (mass_b[cell] * np.sqrt(1 - leverage))
     return Binned(
         edges,
         index,
@@ -103,7 +108,7 @@ def residual_moments(prediction: Floats, loss: Loss, edges: Floats, index: Integ
         mass_b / total,
         clusters,
         _cross_products(mass / total, cell, unit, count),
-        size,
+        np.clip(mass_b**2 / group_sums(cell, mass**2, count) - 1, 1, size - 1),
     )
 
 

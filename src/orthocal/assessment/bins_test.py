@@ -32,7 +32,7 @@ def bins_test(binned: Binned, prediction: Floats, loss: Loss) -> TestResult:
     _warn_if_skewed(binned, prediction, loss)
     if loss.groups is None:
         score = np.abs(binned.residual) / np.sqrt(binned.variance)
-        tail = t_law.logsf(score, binned.size - 1)
+        tail = t_law.logsf(score, binned.freedom)
         normal = -norm.ppf(np.exp(np.maximum(tail, -700.0)))
         statistic = float(normal @ normal)
         return TestResult(statistic, float(chdtrc(bins, statistic)), f"chi-square, {bins} bins")

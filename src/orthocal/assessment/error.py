@@ -101,8 +101,7 @@ def largest_error(binned: Binned, level: float, draws: int, rng: np.random.Gener
     correlation = binned.covariance / np.outer(np.where(error > 0, error, 1), np.where(error > 0, error, 1))
     vectors = np.linalg.eigh(correlation)
     root = vectors[1] * np.sqrt(np.maximum(vectors[0], 0))
-    freedom = np.maximum(binned.size - 1, 1)
-    widened = np.sqrt(rng.chisquare(freedom, (draws, len(error))) / freedom)
+    widened = np.sqrt(rng.chisquare(binned.freedom, (draws, len(error))) / binned.freedom)
     largest: Floats = np.abs(rng.standard_normal((draws, len(error))) @ root.T / widened).max(axis=1)
     return Distance(value, band=float(np.quantile(largest, level)))
 
