@@ -44,7 +44,7 @@ def test_twelve_rows_by_hand():
     assert verdict.average.prediction == pytest.approx(0.5)
     # L1 at no error: mean of se * sqrt(2/pi)
     assert verdict.l1.null == pytest.approx(np.sqrt([3.2 / 6, 0.8 / 6]).mean() * np.sqrt(2 / np.pi))
-    assert verdict.linf.value == pytest.approx(2)
+    assert float(verdict.linf) == pytest.approx(2)
     # Mean loss: 1/2 v^2 - chi v = 0 in bin 0; in bin 1 it is 1/2 - chi with mean chi 1.
     assert verdict.risk == pytest.approx((0 * 6 + (0.5 - 1) * 6) / 12)
 

@@ -192,6 +192,13 @@ def test_data_sorted_by_treatment_is_fine(simulated):
     assert abs(loss.target.mean()) < 0.3
 
 
+def test_a_rare_outcome_is_learnt_without_setting_rows_aside():
+    data = simulate_cate(200, random_state=0)
+    y = (np.arange(200) < 4).astype(int)
+    loss = orthogonal_loss("cate", data.X, y, treatment=data.treatment, random_state=0)
+    assert np.isfinite(loss.numerator).all()
+
+
 def test_a_constant_outcome_in_an_arm_needs_no_learner():
     data = simulate_cate(300, random_state=0)
     y = np.where(data.treatment == 1, (data.y > 0).astype(float), 0.0)

@@ -184,6 +184,9 @@ class Distance:
     null: float | None = None
     band: float | None = None
 
+    def __float__(self) -> float:
+        return self.value
+
 
 @dataclass(frozen=True, eq=False)
 class Assessment:

@@ -22,6 +22,8 @@ SETTINGS: dict[str, Any] = {
     "n_iter_no_change": 10,
 }
 """Shallow boosted trees that stop early; chosen by the table in benchmarks/learners.md."""
+RARE, RARE_SETTINGS = 20, {"early_stopping": False, "max_iter": 20}
+"""With fewer members of a class than this, none can be set aside to stop early by: a few trees, then."""
 
 
 def default_learner(nuisance: Nuisance) -> Any:
@@ -29,7 +31,14 @@ def default_learner(nuisance: Nuisance) -> Any:
     from sklearn.ensemble import HistGradientBoostingClassifier, HistGradientBoostingRegressor
 
     kind = HistGradientBoostingClassifier if nuisance.is_probability else HistGradientBoostingRegressor
-    return kind(**SETTINGS)
+    return kind(**(SETTINGS if _has_both(nuisance) else {**SETTINGS, **RARE_SETTINGS}))
+
+
+def _has_both(nuisance: Nuisance) -> bool:
+    """Whether a probability's two classes are common enough to set some of both aside for early stopping."""
+    target = nuisance.target if nuisance.rows is None else nuisance.target[nuisance.rows]
+    ones = float(target.sum())
+    return not nuisance.is_probability or nuisance.wrap is not None or min(ones, len(target) - ones) >= RARE
 
 
 def choose_learners(nuisances: Sequence[Nuisance], learners: Mapping[str, Any] | None) -> dict[str, Any]:
