@@ -71,7 +71,7 @@ def cross_fitting() -> float:
     def ours() -> None:
         orthogonal_loss("cate", data.X, data.y, treatment=data.treatment, learners=learners, folds=fold)
 
-    return interleaved(ours, floor, repeats=5)
+    return interleaved(ours, floor, repeats=9, typical=min)
 
 
 def hinge_rows(n: int) -> tuple[np.ndarray, HingeLoss]:

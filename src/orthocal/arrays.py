@@ -15,7 +15,19 @@ Labels: TypeAlias = npt.NDArray[Any]
 Rows: TypeAlias = Booleans | Integers | slice
 """Anything that selects rows of an array."""
 
+MANY = 10_000
+"""Rows beyond which it pays to look whether groups are in order."""
+
 
 def group_sums(group: Integers, value: Floats, count: int) -> Floats:
-    """Return the sum of the values in each group 0, ..., count - 1."""
+    """Return the sum of the values in each group 0, ..., count - 1; groups that follow each other are summed in one sweep."""
+    if len(group) > MANY and bool((group[1:] >= group[:-1]).all()):
+        start = np.searchsorted(group, np.arange(count))
+        if group[0] == 0 and group[-1] == count - 1 and (np.diff(start) > 0).all():  # no group is empty
+            return np.asarray(np.add.reduceat(value, start), dtype=np.float64)
     return np.asarray(np.bincount(group, value, count), dtype=np.float64)
+
+
+def sorting_order(values: Floats) -> Rows:
+    """Return what sorts the values: an index, or the trivial slice where they are sorted already."""
+    return slice(None) if bool((values[1:] >= values[:-1]).all()) else np.argsort(values).astype(np.int64, copy=False)

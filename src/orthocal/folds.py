@@ -92,5 +92,8 @@ def _stratified_units(strata: Labels, groups: Integers | None) -> tuple[Integers
 
 
 def _shuffled_by_stratum(codes: Integers, random_state: Any) -> Integers:
-    noise: Floats = generator(random_state).random(len(codes))
+    rng = generator(random_state)
+    if codes.max() == 0:
+        return rng.permutation(len(codes)).astype(np.int64, copy=False)
+    noise: Floats = rng.random(len(codes))
     return np.lexsort((noise, codes)).astype(np.int64)

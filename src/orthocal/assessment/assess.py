@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING, Any, overload
 import numpy as np
 from scipy.stats import t as t_law
 
-from orthocal.assessment.bins import cut, residual_moments, table
+from orthocal.arrays import sorting_order
+from orthocal.assessment.bins import cut, mean_residual, residual_moments, table
 from orthocal.assessment.bins_test import bins_test
 from orthocal.assessment.curve import monotone_curve
 from orthocal.assessment.decomposition import decompose
@@ -136,6 +137,9 @@ def _assess(prediction: Any, loss: Loss, settings: Settings) -> Assessment:
     every = as_numbers(prediction, "prediction", len(loss))
     by = {name: as_labels(values, f"by[{name!r}]", len(loss))[loss.weight > 0] for name, values in settings.by.items()}
     prediction, loss = rows_that_count(every, loss)
+    order = sorting_order(prediction)  # sorted once, for all that follows
+    if not isinstance(order, slice):
+        prediction, loss, by = prediction[order], loss[order], {name: values[order] for name, values in by.items()}
     loss, rng, level = loss.at(prediction), generator(settings.random_state), settings.level
     binned = residual_moments(prediction, loss, *cut(prediction, loss, settings.bins))
     estimate, standard_error = squared_error(binned)
@@ -169,21 +173,19 @@ def _assess(prediction: Any, loss: Loss, settings: Settings) -> Assessment:
         "unit": loss.unit,
         "level": level,
         "rows": len(prediction),
-        "predictions": np.sort(prediction)[np.linspace(0, len(prediction) - 1, min(len(prediction), 1000)).astype(int)],
+        "predictions": prediction[np.linspace(0, len(prediction) - 1, min(len(prediction), 1000)).astype(int)],
     }
     return Assessment(**numbers, verdict=verdict(numbers))
 
 
 def _average(prediction: Floats, loss: Loss, level: float) -> Average:
     """Mean prediction and average effect; the whole data is one bin."""
-    everyone = np.zeros(len(prediction), dtype=np.int64)
-    mean = float(loss.mass @ prediction / loss.mass.sum())
-    effect = float(constants(loss, everyone, 1)[0])
-    at_effect = residual_moments(np.full(len(prediction), effect), loss, np.empty(0), everyone)
-    at_prediction = residual_moments(prediction, loss, np.empty(0), everyone)
-    critical = float(t_law.ppf((1 + level) / 2, at_effect.clusters - 1))
-    error, gap_error = (float(np.sqrt(one.variance[0])) for one in (at_effect, at_prediction))
-    gap = -float(at_prediction.residual[0])
+    mass, total = loss.mass, float(loss.mass.sum())
+    mean = float(mass @ prediction) / total
+    effect = float(constants(loss, np.zeros(len(prediction), dtype=np.int64), 1)[0])
+    _, error, units = mean_residual(loss.derivative(np.full(len(prediction), effect)), mass, loss.groups)
+    gap, gap_error, _ = mean_residual(loss.derivative(prediction), mass, loss.groups)
+    critical = float(t_law.ppf((1 + level) / 2, units - 1))
     return Average(
         mean,
         effect,

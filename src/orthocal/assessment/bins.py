@@ -112,6 +112,17 @@ def residual_moments(prediction: Floats, loss: Loss, edges: Floats, index: Integ
     )
 
 
+def mean_residual(residual: Floats, mass: Floats, groups: Integers | None) -> tuple[float, float, int]:
+    """Return sum(residual) / sum(mass) with its standard error (HC2), and the number of rows or clusters: one bin of all."""
+    if groups is not None:
+        codes, where = np.unique(groups, return_inverse=True)
+        residual, mass = group_sums(where, residual, len(codes)), group_sums(where, mass, len(codes))
+    total = float(mass.sum())
+    mean = float(residual.sum()) / total
+    leverage = np.clip(mass / total, 0.0, MOST_LEVERAGE)
+    return mean, float(np.sqrt(np.sum((residual - mean * mass) ** 2 / (1 - leverage)))) / total, len(residual)
+
+
 def table(binned: Binned, prediction: Floats, loss: Loss) -> dict[str, Floats]:
     """Return the bin table: one array per column, one entry per bin."""
     count, mass = len(binned.edges) + 1, loss.mass

@@ -47,8 +47,9 @@ def bins_test(binned: Binned, prediction: Floats, loss: Loss) -> TestResult:
 def _warn_if_skewed(binned: Binned, prediction: Floats, loss: Loss) -> None:
     residual = -loss.derivative(prediction) - binned.residual[binned.index] * loss.mass
     count = np.bincount(binned.index, minlength=len(binned.residual))
-    second = group_sums(binned.index, residual**2, len(count)) / count
-    third = group_sums(binned.index, residual**3, len(count)) / count
+    square = residual * residual
+    second = group_sums(binned.index, square, len(count)) / count
+    third = group_sums(binned.index, square * residual, len(count)) / count
     # Averaged over bins, so that the chance skewness of symmetric heavy tails cancels.
     skewness = abs(float(np.average(third / second**1.5, weights=count)))
     worst, by_chance = skewness / float(np.sqrt(count.mean())), 3 * float(np.sqrt(6 / count.sum()))

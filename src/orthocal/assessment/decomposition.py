@@ -7,13 +7,14 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from orthocal.arrays import MANY
 from orthocal.assessment.records import Decomposition
 from orthocal.folds import assign_folds
 from orthocal.losses import Loss, QuadraticLoss
 from orthocal.solvers import constants, monotone
 
 if TYPE_CHECKING:
-    from orthocal.arrays import Floats
+    from orthocal.arrays import Floats, Integers
 
 FOLDS = 2
 
@@ -44,7 +45,7 @@ def decompose(prediction: Floats, loss: Loss, rng: np.random.Generator) -> Decom
 def _out_of_fold(prediction: Floats, loss: Loss, rng: np.random.Generator) -> tuple[Floats, Floats]:
     """Isotonic fit and best constant, each row's from the other fold; the rows themselves where there is one cluster a fold."""
     everyone = np.zeros(len(loss), dtype=np.int64)
-    fold = assign_folds(FOLDS, everyone, loss.groups, rng)
+    fold = _halves(loss, rng)
     recalibrated, constant = np.empty(len(loss)), np.empty(len(loss))
     for k in range(FOLDS):
         rest, own = np.flatnonzero(fold != k), np.flatnonzero(fold == k)
@@ -52,6 +53,13 @@ def _out_of_fold(prediction: Floats, loss: Loss, rng: np.random.Generator) -> tu
         recalibrated[own] = values[np.searchsorted(edges, prediction[own], side="left")]
         constant[own] = constants(loss[rest], everyone[rest], 1)[0]
     return recalibrated, constant
+
+
+def _halves(loss: Loss, rng: np.random.Generator) -> Integers:
+    """Return each row's half: of equal size where rows are few, by a fair coin where there are many."""
+    if loss.groups is None and len(loss) > MANY:
+        return rng.integers(0, FOLDS, len(loss))
+    return assign_folds(FOLDS, np.zeros(len(loss), dtype=np.int64), loss.groups, rng)
 
 
 @singledispatch

@@ -8,6 +8,7 @@ import numpy as np
 from scipy.stats import f as f_law
 from scipy.stats import t as t_law
 
+from orthocal.arrays import group_sums
 from orthocal.assessment.records import Coefficient, LinearPredictor, TestResult
 
 if TYPE_CHECKING:
@@ -27,21 +28,35 @@ def linear_test(prediction: Floats, loss: Loss, level: float) -> tuple[TestResul
     """
     low, high = float(prediction.min()), float(prediction.max())
     middle, width = float(prediction.mean()), high - low
-    columns = [np.ones(len(prediction))] + ([(prediction - middle) / width] if width > 0 else [])
     mass, residual = loss.mass, -loss.derivative(prediction)
-    moments = _unit_sums([mass * a * b for a in columns for b in columns], loss.groups)
-    scores = _unit_sums([residual * a for a in columns], loss.groups)
-    size, units = len(columns), len(scores)
-    moments = moments.reshape(units, size, size)
-    if width > 0 and _leans_on_one(moments):
+    if width == 0:
+        return _intercept_only(*_unit_sums([mass, residual], loss.groups)), None
+    scaled = (prediction - middle) / width
+    pulled = mass * scaled
+    sums = _unit_sums([mass, pulled, pulled * scaled, residual, residual * scaled], loss.groups)
+    if len(sums[0]) <= 2:
+        return TestResult(None, None, "does not apply: too few rows or clusters"), None
+    coefficient, covariance, smallest = _jackknife(*sums)
+    if smallest < LEAST_SPREAD:
         return TestResult(None, None, "does not apply: one row or cluster carries the slope"), None
-    coefficient, covariance = _jackknife(moments, scores)
-    if units <= size or not np.linalg.eigvalsh(covariance)[0] > 0:
-        return TestResult(None, None, "does not apply: too few rows or clusters, or no noise"), None
-    statistic = float(coefficient @ np.linalg.solve(covariance, coefficient)) / size
-    note = "intercept 0 and slope 1" if width > 0 else "intercept only: the prediction is constant"
-    test = TestResult(statistic, float(f_law.sf(statistic, size, units - 1)), note)
-    return test, _predictor(coefficient, covariance, middle, width, units, level) if width > 0 else None
+    if not np.linalg.eigvalsh(covariance)[0] > 0:
+        return TestResult(None, None, "does not apply: no noise"), None
+    units = len(sums[0])
+    statistic = float(coefficient @ np.linalg.solve(covariance, coefficient)) / 2
+    test = TestResult(statistic, float(f_law.sf(statistic, 2, units - 1)), "intercept 0 and slope 1")
+    return test, _predictor(coefficient, covariance, middle, width, units, level)
+
+
+def _intercept_only(mass: Floats, residual: Floats) -> TestResult:
+    """The jackknife of a mean: all that a constant prediction allows."""
+    units, total, gap = len(mass), float(mass.sum()), float(residual.sum())
+    change = (gap - residual) / (total - mass) - gap / total
+    variance = (units - 1) / units * float(change @ change)
+    if units < 2 or not variance > 0:
+        return TestResult(None, None, "does not apply: too few rows or clusters, or no noise")
+    statistic = (gap / total) ** 2 / variance
+    note = "intercept only: the prediction is constant"
+    return TestResult(statistic, float(f_law.sf(statistic, 1, units - 1)), note)
 
 
 def _predictor(
@@ -59,35 +74,29 @@ def _predictor(
     return LinearPredictor(one, two)
 
 
-def _leans_on_one(moments: Floats) -> bool:
-    """Whether leaving out some unit leaves hardly any spread of the predictions."""
-    whole = moments.sum(axis=0)
-    rest = whole - moments
-    spread = np.abs(rest[:, 0, 0] * rest[:, 1, 1] - rest[:, 0, 1] * rest[:, 1, 0])
-    return bool(spread.min() < LEAST_SPREAD * abs(np.linalg.det(whole)))
-
-
-def _unit_sums(columns: list[Floats], groups: Integers | None) -> Floats:
-    """Stack columns, summed within clusters where there are any."""
+def _unit_sums(columns: list[Floats], groups: Integers | None) -> list[Floats]:
+    """Return the columns, summed within clusters where there are any."""
     if groups is None:
-        return np.column_stack(columns)
-    codes = np.unique(groups, return_inverse=True)[1]
-    return np.column_stack([np.bincount(codes, column) for column in columns])
+        return columns
+    codes, index = np.unique(groups, return_inverse=True)
+    return [group_sums(index, column, len(codes)) for column in columns]
 
 
-def _jackknife(moments: Floats, scores: Floats) -> tuple[Floats, Floats]:
-    """Solve the summed normal equations, and again without each unit in turn."""
-    matrix, score = moments.sum(axis=0), scores.sum(axis=0)
-    coefficient = np.linalg.solve(matrix, score)
-    change = _solve_small(matrix - moments, score - scores) - coefficient
-    units = len(scores)
-    return coefficient, (units - 1) / units * (change.T @ change)
+def _jackknife(m0: Floats, m1: Floats, m2: Floats, r0: Floats, r1: Floats) -> tuple[Floats, Floats, float]:
+    """Solve sum(m) c = sum(r) for two coefficients, and again without each unit in turn, by Cramer's rule.
 
-
-def _solve_small(matrices: Floats, scores: Floats) -> Floats:
-    """Solve many systems of one or two unknowns, by Cramer's rule."""
-    if scores.shape[1] == 1:
-        return scores / matrices[:, 0]
-    a, b, c, d = matrices[:, 0, 0], matrices[:, 0, 1], matrices[:, 1, 0], matrices[:, 1, 1]
-    first, second = scores[:, 0], scores[:, 1]
-    return np.column_stack([first * d - b * second, a * second - first * c]) / (a * d - b * c)[:, None]
+    Returns the coefficients, their jackknife covariance, and the least share of the determinant that a unit leaves.
+    """
+    a, b, d, one, two = (float(column.sum()) for column in (m0, m1, m2, r0, r1))
+    whole = a * d - b * b
+    coefficient = np.array([one * d - b * two, a * two - one * b]) / whole
+    a_, b_, d_, one_, two_ = a - m0, b - m1, d - m2, one - r0, two - r1
+    rest = a_ * d_ - b_ * b_
+    smallest = float(np.abs(rest).min()) / abs(whole)
+    if smallest < LEAST_SPREAD:
+        return coefficient, np.zeros((2, 2)), smallest
+    first = (one_ * d_ - b_ * two_) / rest - coefficient[0]
+    second = (a_ * two_ - one_ * b_) / rest - coefficient[1]
+    cross = float(first @ second)
+    covariance = np.array([[float(first @ first), cross], [cross, float(second @ second)]])
+    return coefficient, (len(m0) - 1) / len(m0) * covariance, smallest

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from scipy.sparse import coo_array
 
-from orthocal.arrays import group_sums
+from orthocal.arrays import group_sums, sorting_order
 from orthocal.assessment.records import TestResult
 
 if TYPE_CHECKING:
@@ -20,7 +20,7 @@ FEW_LEVELS = 500
 
 def range_test(prediction: Floats, loss: Loss, draws: int, rng: np.random.Generator) -> TestResult:
     """Sort by prediction, cumulate the residuals and compare their range with what chance gives; ties move as one."""
-    order = np.argsort(prediction)
+    order = sorting_order(prediction)
     level, residual = prediction[order], -loss.derivative(prediction)[order]
     last = np.append(np.flatnonzero(level[1:] != level[:-1]), len(level) - 1)
     walk = np.concatenate([[0.0], np.cumsum(residual)[last]])

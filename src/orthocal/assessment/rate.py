@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from scipy.stats import norm
 
-from orthocal.arrays import group_sums
+from orthocal.arrays import group_sums, sorting_order
 from orthocal.assessment.records import Coefficient, Rate
 from orthocal.losses import Loss, QuadraticLoss
 
@@ -41,15 +41,14 @@ def _(loss: QuadraticLoss, prediction: Floats, level: float) -> Rate | None:
 
 def _share_at_least_as_high(prediction: Floats, weight: Floats) -> Floats:
     """Middle of each tied block's place in the ranking from the top, in (0, 1)."""
-    order = np.argsort(-prediction)
+    order = sorting_order(prediction)
     level = prediction[order]
     running = np.cumsum(weight[order])
-    new = np.append(True, level[1:] != level[:-1])
-    block = np.cumsum(new) - 1
-    end = running[np.append(np.flatnonzero(new)[1:] - 1, len(level) - 1)]
-    middle = (np.concatenate([[0.0], end[:-1]]) + end) / 2 / running[-1]
+    last = np.append(np.flatnonzero(level[1:] != level[:-1]), len(level) - 1)
+    end = running[last]
+    middle = 1 - (np.concatenate([[0.0], end[:-1]]) + end) / 2 / running[-1]
     share = np.empty(len(prediction))
-    share[order] = middle[block]
+    share[order] = np.repeat(middle, np.diff(last, prepend=-1))
     return share
 
 
@@ -67,7 +66,7 @@ def _rank_weighted(
     value = float(weight @ gain) / total
     # A row also moves the ranks of those below it: cumulate their pull from the bottom of the ranking up.
     pull = slope(share) * gain
-    order = np.argsort(prediction, kind="stable")
+    order = sorting_order(prediction)
     below = np.empty(len(share))
     below[order] = np.cumsum(pull[order])
     ranks = loss.weight / float(loss.weight.sum()) * (below - float(pull @ share))

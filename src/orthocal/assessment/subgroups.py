@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from scipy.stats import t as t_law
 
-from orthocal.assessment.bins import cut, residual_moments
+from orthocal.assessment.bins import cut, mean_residual, residual_moments
 from orthocal.assessment.error import error_interval, squared_error
 from orthocal.assessment.linear_test import linear_test
 from orthocal.assessment.records import Group
@@ -73,8 +73,7 @@ def _judge(name: str, label: str, prediction: Floats, loss: Loss, bins: int, lev
         return Group(name, label, len(loss), None, None, None, None, None, None)
     fewer = max(1, min(bins, len(loss) // ROWS_A_BIN))
     binned = residual_moments(prediction, loss, *cut(prediction, loss, fewer))
-    whole = residual_moments(prediction, loss, np.empty(0), np.zeros(len(loss), dtype=np.int64))
-    error, excess = float(np.sqrt(whole.variance[0])), -float(whole.residual[0])
+    excess, error, _ = mean_residual(loss.derivative(prediction), loss.mass, loss.groups)
     size = float(np.sqrt(max(squared_error(binned)[0], 0.0)))
     reach = float(t_law.ppf((1 + level) / 2, units - 1)) * error
     test, _ = linear_test(prediction, loss, level)

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, Self
 import numpy as np
 from sklearn.base import BaseEstimator
 
+from orthocal.arrays import sorting_order
 from orthocal.errors import require_whole
 from orthocal.losses import as_counts, rows_that_count
 from orthocal.maps import StepMap
@@ -60,12 +61,11 @@ def uniform_mass_edges(prediction: Floats, weight: Floats, bins: int) -> Floats:
     """
     count = as_counts(weight)
     if count.min() == count.max() == 1:
-        level = np.sort(prediction)
+        level = prediction if isinstance(sorting_order(prediction), slice) else np.sort(prediction)
         position = np.arange(1, bins) * len(level) // bins
         edges = level[position[position > 0] - 1]
     else:
-        order = np.argsort(prediction)
-        order = order[count[order] > 0]
+        order = sorting_order(prediction)
         level, running = prediction[order], np.cumsum(count[order])
         reach = np.arange(1, bins) * running[-1] / bins
         reach = np.floor(reach) if (count == np.floor(count)).all() else reach

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import sys
 from dataclasses import dataclass, field
+from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from joblib import Parallel, delayed
 from sklearn.base import clone, is_classifier
 from sklearn.utils.validation import has_fit_parameter
-from threadpoolctl import threadpool_limits
+from threadpoolctl import ThreadpoolController
 
 from orthocal.errors import OrthocalError, require_known_propensity
 from orthocal.folds import generator
@@ -159,7 +161,7 @@ def _fit_and_predict(
     if is_classifier(model):
         target = target.astype(np.int64)
     try:
-        with threadpool_limits(limits=1):
+        with _controller(len(sys.modules)).limit(limits=1):
             model.fit(features[train], target, **_weight_arguments(model, None if weight is None else weight[train]))
             return _predict(model, features[fold == k])
     except (TypeError, ValueError) as error:
@@ -167,6 +169,13 @@ def _fit_and_predict(
             f"The learner {type(learner).__name__} of nuisance `{nuisance.name}` failed: {str(error).splitlines()[0]} "
             "Choose another with `learners`, or mend the covariates."
         ) from error
+
+
+@lru_cache(maxsize=1)
+def _controller(modules: int) -> ThreadpoolController:
+    """Return what limits threads; finding the libraries takes milliseconds, so it is done again only after new imports."""
+    del modules
+    return ThreadpoolController()
 
 
 def _seeded(model: Any, seed: int) -> Any:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from scipy.optimize import isotonic_regression
 
+from orthocal.arrays import sorting_order
 from orthocal.losses import HingeLoss, Loss, QuadraticLoss, total_mass
 from orthocal.solvers.constants import PRECISION, constants, finite_bounds
 
@@ -43,7 +44,7 @@ def monotone(loss: Loss, prediction: Floats) -> tuple[Floats, Floats]:
 @monotone.register(QuadraticLoss)
 def _(loss: QuadraticLoss, prediction: Floats) -> tuple[Floats, Floats]:
     total = total_mass(loss)
-    order = np.argsort(prediction)
+    order = sorting_order(prediction)
     level = prediction[order]
     numerator, denominator = loss.numerator[order], loss.denominator[order]
     last = np.flatnonzero(level[1:] != level[:-1])  # the last row of each tied level but the highest
