@@ -105,11 +105,6 @@ def import_time() -> float:
     return slower("import orthocal")
 
 
-def import_of_names() -> float:
-    """Seconds by which importing the main names, with all they need, is slower than `import sklearn`."""
-    return slower("from orthocal import CausalCalibrator, assess")
-
-
 def slower(code: str) -> float:
     """Return seconds by which an import is slower than scikit-learn's, medians of nine."""
 
@@ -128,7 +123,6 @@ BENCHMARKS = {
     "isotonic of the hinge loss, 10^6 rows / sklearn IsotonicRegression": (hinge_isotonic, 1.5),
     "affine of the hinge loss, 10^4 rows / sklearn QuantileRegressor (highs)": (hinge_affine, 0.02),
     "import orthocal minus import sklearn, seconds": (import_time, 0.2),
-    "from orthocal import CausalCalibrator, assess minus import sklearn, seconds": (import_of_names, 0.5),
 }
 
 
