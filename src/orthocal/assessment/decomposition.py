@@ -14,7 +14,7 @@ from orthocal.losses import Loss, QuadraticLoss
 from orthocal.solvers import constants, monotone
 
 if TYPE_CHECKING:
-    from orthocal.arrays import Floats, Integers
+    from orthocal.arrays import Floats, Rows
 
 FOLDS = 2
 
@@ -45,21 +45,23 @@ def decompose(prediction: Floats, loss: Loss, rng: np.random.Generator) -> Decom
 def _out_of_fold(prediction: Floats, loss: Loss, rng: np.random.Generator) -> tuple[Floats, Floats]:
     """Isotonic fit and best constant, each row's from the other fold; the rows themselves where there is one cluster a fold."""
     everyone = np.zeros(len(loss), dtype=np.int64)
-    fold = _halves(loss, rng)
     recalibrated, constant = np.empty(len(loss)), np.empty(len(loss))
-    for k in range(FOLDS):
-        rest, own = np.flatnonzero(fold != k), np.flatnonzero(fold == k)
-        edges, values = monotone(loss[rest], prediction[rest])
+    for own, rest in _halves(loss, rng):
+        other = loss[rest]
+        edges, values = monotone(other, prediction[rest])
         recalibrated[own] = values[np.searchsorted(edges, prediction[own], side="left")]
-        constant[own] = constants(loss[rest], everyone[rest], 1)[0]
+        constant[own] = constants(other, everyone[rest], 1)[0]
     return recalibrated, constant
 
 
-def _halves(loss: Loss, rng: np.random.Generator) -> Integers:
-    """Return each row's half: of equal size where rows are few, by a fair coin where there are many."""
+def _halves(loss: Loss, rng: np.random.Generator) -> list[tuple[Rows, Rows]]:
+    """Return (rows, the other rows) of each half: every second row where rows are many, drawn where few or clustered."""
     if loss.groups is None and len(loss) > MANY:
-        return rng.integers(0, FOLDS, len(loss))
-    return assign_folds(FOLDS, np.zeros(len(loss), dtype=np.int64), loss.groups, rng)
+        even, odd = slice(0, None, 2), slice(1, None, 2)
+        return [(even, odd), (odd, even)]
+    fold = assign_folds(FOLDS, np.zeros(len(loss), dtype=np.int64), loss.groups, rng)
+    first, second = np.flatnonzero(fold == 0), np.flatnonzero(fold == 1)
+    return [(first, second), (second, first)]
 
 
 @singledispatch

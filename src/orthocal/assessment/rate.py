@@ -13,9 +13,7 @@ from orthocal.assessment.records import Coefficient, Rate
 from orthocal.losses import Loss, QuadraticLoss
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from orthocal.arrays import Floats
+    from orthocal.arrays import Floats, Rows
 
 
 @singledispatch
@@ -34,8 +32,11 @@ def _(loss: QuadraticLoss, prediction: Floats, level: float) -> Rate | None:
     predictions share their weight.
     """
     share = _share_at_least_as_high(prediction, loss.weight)
-    autoc = _rank_weighted(prediction, loss, share, lambda u: -np.log(u) - 1, lambda u: -1 / u, level)
-    qini = _rank_weighted(prediction, loss, share, lambda u: 0.5 - u, lambda u: -np.ones(len(u)), level)
+    total = float(loss.denominator.sum())
+    gain = loss.numerator - float(loss.numerator.sum()) / total * loss.denominator
+    order = sorting_order(prediction)
+    autoc = _rank_weighted(gain, loss, share, order, -np.log(share) - 1, -gain / share, level)
+    qini = _rank_weighted(gain, loss, share, order, 0.5 - share, -gain, level)
     return Rate(autoc, qini)
 
 
@@ -53,25 +54,17 @@ def _share_at_least_as_high(prediction: Floats, weight: Floats) -> Floats:
 
 
 def _rank_weighted(
-    prediction: Floats,
-    loss: QuadraticLoss,
-    share: Floats,
-    weighting: Callable[[Floats], Floats],
-    slope: Callable[[Floats], Floats],
-    level: float,
+    gain: Floats, loss: QuadraticLoss, share: Floats, order: Rows, weight: Floats, pull: Floats, level: float
 ) -> Coefficient:
+    """Return sum(weight * gain) / sum(d); `pull` is the derivative of the weight in the share, times the gain."""
     total = float(loss.denominator.sum())
-    gain = loss.numerator - float(loss.numerator.sum()) / total * loss.denominator
-    weight = weighting(share)
     value = float(weight @ gain) / total
     # A row also moves the ranks of those below it: cumulate their pull from the bottom of the ranking up.
-    pull = slope(share) * gain
-    order = sorting_order(prediction)
     below = np.empty(len(share))
     below[order] = np.cumsum(pull[order])
-    ranks = loss.weight / float(loss.weight.sum()) * (below - float(pull @ share))
-    influence = (weight - float(weight @ loss.denominator) / total) * gain + ranks
-    influence = influence - influence.mean()
+    influence = (weight - float(weight @ loss.denominator) / total) * gain
+    influence += loss.weight / float(loss.weight.sum()) * (below - float(pull @ share))
+    influence -= influence.mean()
     if loss.groups is not None:
         codes, index = np.unique(loss.groups, return_inverse=True)
         influence = group_sums(index, influence, len(codes))
