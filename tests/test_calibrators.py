@@ -10,7 +10,7 @@ from orthocal.calibrators.auto import CANDIDATES
 from orthocal.calibrators.histogram import uniform_mass_edges
 from orthocal.calibrators.isotonic import join_small
 from orthocal.laws import TableLaw
-from orthocal.refinement import fit_calibrator
+from orthocal.refinement import _levels, fit_calibrator
 
 
 def weighted(n=500, seed=0, decimals=2):
@@ -202,3 +202,12 @@ def test_auto_chooses_once_and_refines_its_choice_for_a_loss_that_depends_on_the
     np.testing.assert_allclose(fitted.predict([-0.5, 0.0, 0.5]), [0, 1, 2], atol=0.3)
     assert fit_calibrator("auto", prediction, loss, refinements=0).map_ is not None
     assert fit_calibrator("linear", prediction, loss, fold=np.zeros(600, int)).map_.slope == pytest.approx(2, abs=0.2)
+
+
+def test_a_row_s_level_comes_from_a_map_fitted_without_its_fold():
+    prediction, loss = weighted(60)
+    fold = np.arange(60) % 3
+    levels = _levels(Linear(), prediction, loss, fold)
+    for k in range(3):
+        own = Linear().fit(prediction[fold != k], loss[np.flatnonzero(fold != k)])
+        np.testing.assert_array_equal(levels[fold == k], own.predict(prediction[fold == k]))

@@ -228,3 +228,11 @@ def test_the_curve_rises_and_lies_in_its_band():
     assert (curve.lower <= curve.target).all()
     assert (curve.upper >= curve.target).all()
     assert (np.diff(curve.lower) >= 0).all()
+
+
+def test_small_bins_widen_the_band_as_in_a_t_law():
+    prediction, loss = draw(60)
+    few, many = assess(prediction, loss, random_state=0).linf.band, assess(*draw(20_000), random_state=0).linf.band
+    # Largest of ten: about 2.8 for normal bins, more than 4.5 for t with five degrees of freedom.
+    assert many == pytest.approx(2.8, abs=0.15)
+    assert few > 4

@@ -158,3 +158,13 @@ def test_a_loss_to_be_searched_must_have_bounds():
     for solve in (lambda: constants(loss, np.zeros(3, int), 1), lambda: monotone(loss, np.arange(3.0))):
         with pytest.raises(OrthocalError, match="finite `bounds`"):
             solve()
+
+
+def test_a_spline_rises_even_where_the_data_fall():
+    x = np.linspace(0, 1, 200)
+    knots = spline_knots(x, 8)
+    design, penalty = spline_design(x, knots), roughness(knots)
+    for loss in (QuadraticLoss(-x, np.ones(200)), HingeLoss(-x, np.ones(200), np.full(200, 0.5))):
+        fitted = design @ spline(loss, design, 1e-6 * penalty)
+        assert (np.diff(fitted) >= -1e-9).all()
+        np.testing.assert_allclose(fitted, -0.5, atol=0.05)

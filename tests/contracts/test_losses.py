@@ -104,3 +104,13 @@ def test_overlap_travels_with_the_rows():
     # Rows 0 and 2 were treated: weights 1 / 0.2 = 5 and 2 / 0.5 = 4; (5 + 4)^2 / (25 + 16)
     assert part.effective_rows["treated"] == pytest.approx(81 / 41)
     assert part.to_dict()["clipped"] == {"propensity": 0.1}
+
+
+@pytest.mark.parametrize("name", sorted(set(LOSSES) - set(UNIVERSAL)))
+def test_the_tilt_at_a_level_is_the_mean_score_there(name):
+    """Of the rows that carry no weight, the derivative at the level is the mean derivative of the plain loss."""
+    loss, h = LOSSES[name], 1e-3
+    v = np.full(40, 0.37)
+    wanted = (_mean_loss(loss, v + h) - _mean_loss(loss, v - h)) / (2 * h)
+    free = loss.slope == 0
+    np.testing.assert_allclose(loss.at(v).derivative(v)[free], (loss.weight * wanted)[free], atol=5e-3)
