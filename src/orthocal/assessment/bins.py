@@ -119,8 +119,9 @@ def mean_residual(residual: Floats, mass: Floats, groups: Integers | None) -> tu
         residual, mass = group_sums(where, residual, len(codes)), group_sums(where, mass, len(codes))
     total = float(mass.sum())
     mean = float(residual.sum()) / total
+    gap = residual - mean * mass
     leverage = np.clip(mass / total, 0.0, MOST_LEVERAGE)
-    return mean, float(np.sqrt(np.sum((residual - mean * mass) ** 2 / (1 - leverage)))) / total, len(residual)
+    return mean, float(np.sqrt((gap / (1 - leverage)) @ gap)) / total, len(residual)
 
 
 def table(binned: Binned, prediction: Floats, loss: Loss) -> dict[str, Floats]:

@@ -32,13 +32,10 @@ def decompose(prediction: Floats, loss: Loss, rng: np.random.Generator) -> Decom
     at_prediction = float(loss.value(prediction).sum()) / total
     at_recalibrated = float(loss.value(recalibrated).sum()) / total
     at_constant = float(loss.value(constant).sum()) / total
-    edges, values = monotone(loss, prediction)
-    in_sample = float(loss.value(values[np.searchsorted(edges, prediction, side="left")]).sum()) / total
     return Decomposition(
         miscalibration=at_prediction - at_recalibrated,
         discrimination=at_constant - at_recalibrated,
         uncertainty=uncertainty(loss, best),
-        miscalibration_in_sample=at_prediction - in_sample,
     )
 
 

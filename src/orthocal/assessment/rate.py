@@ -48,8 +48,11 @@ def _share_at_least_as_high(prediction: Floats, weight: Floats) -> Floats:
     last = np.append(np.flatnonzero(level[1:] != level[:-1]), len(level) - 1)
     end = running[last]
     middle = 1 - (np.concatenate([[0.0], end[:-1]]) + end) / 2 / running[-1]
+    spread = middle if len(last) == len(level) else np.repeat(middle, np.diff(last, prepend=-1))
+    if isinstance(order, slice):
+        return spread
     share = np.empty(len(prediction))
-    share[order] = np.repeat(middle, np.diff(last, prepend=-1))
+    share[order] = spread
     return share
 
 
@@ -60,8 +63,9 @@ def _rank_weighted(
     total = float(loss.denominator.sum())
     value = float(weight @ gain) / total
     # A row also moves the ranks of those below it: cumulate their pull from the bottom of the ranking up.
-    below = np.empty(len(share))
-    below[order] = np.cumsum(pull[order])
+    below = np.cumsum(pull[order])
+    if not isinstance(order, slice):
+        below[order] = below.copy()
     influence = (weight - float(weight @ loss.denominator) / total) * gain
     influence += loss.weight / float(loss.weight.sum()) * (below - float(pull @ share))
     influence -= influence.mean()

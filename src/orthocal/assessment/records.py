@@ -65,7 +65,6 @@ class Decomposition:
     miscalibration: float
     discrimination: float
     uncertainty: float | None
-    miscalibration_in_sample: float
 
 
 @dataclass(frozen=True, eq=False)
