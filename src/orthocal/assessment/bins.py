@@ -71,14 +71,22 @@ def cut(prediction: Floats, loss: Loss, bins: int) -> tuple[Floats, Integers]:
     A bin with fewer than two clusters has no variance; it joins its left neighbour (the first joins its right one).
     """
     edges = uniform_mass_edges(prediction, loss.weight, bins)
-    index = np.searchsorted(edges, prediction, side="left")
+    index = _bin_of(prediction, edges)
     units = len(prediction) if loss.groups is None else len(np.unique(loss.groups))
     if units < 2:
         raise OrthocalError(f"A verdict must rest on at least two rows, or clusters; there is {units}. Use more data.")
     keep = _edges_with_two(loss.groups, index, len(edges) + 1)
     if len(keep) == len(edges):
         return edges, index
-    return edges[keep], np.searchsorted(edges[keep], prediction, side="left")
+    return edges[keep], _bin_of(prediction, edges[keep])
+
+
+def _bin_of(prediction: Floats, edges: Floats) -> Integers:
+    """Return each row's bin ( , ]; of sorted predictions by counting."""
+    if bool((prediction[1:] >= prediction[:-1]).all()):
+        ends = np.concatenate([np.searchsorted(prediction, edges, side="right"), [len(prediction)]])
+        return np.repeat(np.arange(len(ends)), np.diff(ends, prepend=0))
+    return np.searchsorted(edges, prediction, side="left")
 
 
 def residual_moments(prediction: Floats, loss: Loss, edges: Floats, index: Integers) -> Binned:
