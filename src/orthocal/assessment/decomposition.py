@@ -40,7 +40,7 @@ def decompose(prediction: Floats, loss: Loss, rng: np.random.Generator) -> Decom
 
 
 def _out_of_fold(prediction: Floats, loss: Loss, rng: np.random.Generator) -> tuple[Floats, Floats]:
-    """Isotonic fit and best constant, each row's from the other fold; the rows themselves where there is one cluster a fold."""
+    """Isotonic fit and best constant, each row's from the other half."""
     everyone = np.zeros(len(loss), dtype=np.int64)
     recalibrated, constant = np.empty(len(loss)), np.empty(len(loss))
     for own, rest in _halves(loss, rng):

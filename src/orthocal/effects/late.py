@@ -53,7 +53,7 @@ class LATE:
     min_first_stage: float = 0.05
 
     def strata(self, observations: Observations) -> Labels:
-        """Instrument and treatment together, where every combination is common enough to stratify by."""
+        """Instrument levels."""
         return self._instrument(observations)
 
     def nuisances(self, observations: Observations) -> list[Nuisance]:
