@@ -31,9 +31,11 @@ LAYERS = {
     "verified": 6,
     "cross_model": 6,
     "plots": 6,
+    "page": 6,
     "datasets": 6,
     "tables": 6,
     "demo": 7,
+    "experiments": 7,
     "cli": 8,
 }
 UPWARD = {("assessment", "plots")}

@@ -40,6 +40,7 @@ from orthocal.cli.options import (
     Weight,
 )
 from orthocal.cli.reading import chosen_effect, level_of, observe_table, only, roles_of, subgroups
+from orthocal.cli.reproduce import reproduce
 from orthocal.cli.writing import draw, print_files, print_verdict, spread_over_seeds, write_json, write_verdict
 from orthocal.errors import OrthocalError
 
@@ -223,6 +224,9 @@ def apply(
     with all_or_nothing(out.parent) as folder:
         write_table(with_column(table, f"{name}_calibrated", values), folder / out.name)
     typer.echo(f"Wrote {out}: {table.num_rows:,} rows, new column {name}_calibrated.")
+
+
+app.command()(reproduce)
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
