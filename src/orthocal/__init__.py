@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from orthocal.mapfile import load, save
     from orthocal.orthogonal import orthogonal_loss
     from orthocal.orthogonality import Population, check_orthogonality
+    from orthocal.page import report
 
 __version__ = "0.1.0"
 
@@ -66,6 +67,7 @@ _HOMES = {
     "compare": "assessment",
     "load": "mapfile",
     "orthogonal_loss": "orthogonal",
+    "report": "page",
     "save": "mapfile",
 }
 
@@ -105,6 +107,7 @@ __all__ = [
     "compare",
     "load",
     "orthogonal_loss",
+    "report",
     "save",
 ]
 

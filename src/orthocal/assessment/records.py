@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
     from orthocal.arrays import Floats
-    from orthocal.losses import Overlap
+    from orthocal.losses import Origin, Overlap
 
 
 @dataclass(frozen=True)
@@ -231,6 +231,8 @@ class Assessment:
     predictions : array
         At most a thousand quantiles of the predictions, for pictures.
     verdict : str
+    origin : Origin or None
+        How the loss was made.
     """
 
     error: float
@@ -257,6 +259,7 @@ class Assessment:
     rows: int
     predictions: Floats
     verdict: str
+    origin: Origin | None = None
 
     def summary(self) -> str:
         """Return the verdict and the numbers behind it as text."""
