@@ -34,13 +34,14 @@ LAYERS = {
     "cross_model": 6,
     "plots": 6,
     "page": 6,
+    "notebook": 6,
     "datasets": 6,
     "tables": 6,
     "demo": 7,
     "experiments": 7,
     "cli": 8,
 }
-UPWARD = {("assessment", "plots")}
+UPWARD = {("assessment", "plots"), ("assessment", "notebook"), ("estimators", "notebook")}
 
 
 def imports():

@@ -13,10 +13,12 @@ from orthocal.errors import OrthocalError, require_one_of
 from orthocal.estimators import (
     EffectParameter,
     UnfittedError,
-    covariates_welcome,
     effect_parameter,
+    html_of,
+    mime_bundle_of,
     remember_columns,
     require_columns_of,
+    tags_of,
 )
 from orthocal.models import given_or_asked, prediction_of
 from orthocal.observations import alike, observe
@@ -79,6 +81,8 @@ class CausalCalibrator(BaseEstimator):  # type: ignore[misc]
     overlap_ : Overlap
     rows_ : array
         The rows the map was fitted on.
+    prediction_ : array
+        The predictions of those rows, before calibration.
     honest_prediction_ : array
         Scheme "cross" only: each row's calibrated prediction by a map fitted without its fold. For `compare` and pictures; not
         to be judged by `assess` with the same loss, whose residuals it pulls towards zero.
@@ -96,6 +100,7 @@ class CausalCalibrator(BaseEstimator):  # type: ignore[misc]
     """
 
     effect = EffectParameter()
+    __sklearn_tags__, _repr_html_, _repr_mimebundle_ = tags_of, html_of, mime_bundle_of
 
     def __init__(
         self,
@@ -189,9 +194,6 @@ class CausalCalibrator(BaseEstimator):  # type: ignore[misc]
         """Return the parameters, `effect` among them, whose attribute is a method."""
         return {**super().get_params(deep), "effect": effect_parameter(self)}
 
-    def __sklearn_tags__(self) -> Any:
-        return covariates_welcome(super().__sklearn_tags__())
-
     def score(
         self,
         X: Any,
@@ -248,6 +250,11 @@ class CausalCalibrator(BaseEstimator):  # type: ignore[misc]
         """The rows the map was fitted on."""
         return self._require_fitted().learnt_.rows
 
+    @property
+    def prediction_(self) -> Floats:
+        """The predictions of those rows, before calibration."""
+        return cast("Floats", self._require_fitted().learnt_.prediction)
+
     @cached_property
     def honest_prediction_(self) -> Floats:
         """Each row's calibrated prediction by a map fitted without its fold (scheme "cross" only)."""
@@ -256,7 +263,7 @@ class CausalCalibrator(BaseEstimator):  # type: ignore[misc]
             raise OrthocalError(
                 f"`honest_prediction_` must have scheme='cross'; it is {scheme!r}. Judge the map on rows not in `rows_`."
             )
-        fold, prediction = self._require_fitted().learnt_.fold, self._fitted_prediction
+        fold, prediction = self._require_fitted().learnt_.fold, self.prediction_
         honest = np.empty(len(prediction))
         for k in np.unique(fold):
             others = np.flatnonzero(fold != k)
@@ -269,7 +276,7 @@ class CausalCalibrator(BaseEstimator):  # type: ignore[misc]
     def boxed_(self) -> float:
         """Share of the fitted rows whose calibrated prediction sits on a bound of the loss."""
         low, high = self.loss_.bounds
-        calibrated = self.map_.predict(self._fitted_prediction)
+        calibrated = self.map_.predict(self.prediction_)
         return float(np.mean((calibrated <= low) | (calibrated >= high)))
 
     def guarantee(self, delta: float = 0.05) -> Guarantee:
@@ -277,15 +284,11 @@ class CausalCalibrator(BaseEstimator):  # type: ignore[misc]
         scheme = self._require_fitted().fitted_scheme_
         if scheme != "three-way":
             raise OrthocalError(f"`guarantee` must have scheme='three-way'; it is {scheme!r}.")
-        return guarantee_of(self.loss_, cast("StepMap", self.map_), self._fitted_prediction, delta)
+        return guarantee_of(self.loss_, cast("StepMap", self.map_), self.prediction_, delta)
 
     @property
     def _chosen_effect(self) -> Effect:
         return new_effect(effect_parameter(self))
-
-    @property
-    def _fitted_prediction(self) -> Floats:
-        return cast("Floats", self.learnt_.prediction)
 
     def _require_fitted(self) -> Self:
         if "map_" not in self.__dict__:

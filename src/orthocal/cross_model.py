@@ -13,10 +13,12 @@ from orthocal.errors import OrthocalError, require_one_of
 from orthocal.estimators import (
     EffectParameter,
     UnfittedError,
-    covariates_welcome,
     effect_parameter,
+    html_of,
+    mime_bundle_of,
     remember_columns,
     require_columns_of,
+    tags_of,
 )
 from orthocal.folds import assign_folds, generator
 from orthocal.losses import QuadraticLoss
@@ -77,6 +79,7 @@ class CrossCalibratedModel(BaseEstimator):  # type: ignore[misc]
     """
 
     effect = EffectParameter()
+    __sklearn_tags__, _repr_html_, _repr_mimebundle_ = tags_of, html_of, mime_bundle_of
 
     def __init__(
         self,
@@ -151,9 +154,6 @@ class CrossCalibratedModel(BaseEstimator):  # type: ignore[misc]
     def get_params(self, deep: bool = True) -> dict[str, Any]:
         """Return the parameters, `effect` among them, whose attribute is a method."""
         return {**super().get_params(deep), "effect": effect_parameter(self)}
-
-    def __sklearn_tags__(self) -> Any:
-        return covariates_welcome(super().__sklearn_tags__())
 
     def _own_model(self, X: Any, rows: Observations, train: Integers) -> Any:
         model = self.estimator(_safe_indexing(X, train), rows.outcome[train], rows.treatment[train])

@@ -6,6 +6,7 @@ from types import MethodType
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from sklearn.base import BaseEstimator
 from sklearn.exceptions import NotFittedError
 
 from orthocal.effects import new_effect
@@ -79,8 +80,22 @@ def require_columns_of(estimator: Any, X: Any) -> None:
     require_columns(X, None if names is None else tuple(names), estimator.n_features_in_)
 
 
-def covariates_welcome(tags: Any) -> Any:
+def tags_of(estimator: Any) -> Any:
     """Tell scikit-learn that outcomes are needed, and that covariates may be missing, text or categories."""
+    tags = BaseEstimator.__sklearn_tags__(estimator)
     tags.target_tags.required = True
     tags.input_tags.allow_nan = tags.input_tags.string = tags.input_tags.categorical = True
     return tags
+
+
+def html_of(estimator: Any) -> str:
+    """Return what a notebook shows."""
+    from orthocal.notebook import estimator_html
+
+    return estimator_html(estimator)
+
+
+def mime_bundle_of(estimator: Any, **kwargs: Any) -> dict[str, str]:
+    """Return what a notebook shows under the name by which scikit-learn offers it, which notebooks ask for first."""
+    del kwargs
+    return {"text/plain": repr(estimator), "text/html": html_of(estimator)}
