@@ -11,7 +11,7 @@ from sklearn.linear_model import LinearRegression, LogisticRegression
 from orthocal import CATE, CausalCalibrator, CrossCalibratedModel, QuadraticLoss, assess, compare
 from orthocal.assessment.records import Coefficient
 from orthocal.datasets import simulate_cate
-from orthocal.notebook import SIZE, ticks
+from orthocal.notebook import BOTTOM, EDGE, LEFT, SIZE, ticks
 
 FAST = {"propensity": LogisticRegression(), "outcome": LinearRegression()}
 
@@ -94,6 +94,7 @@ def test_the_picture_has_a_point_per_bin_and_one_scale(judged):
     across, up = np.array(points(parsed(right))).T
     diagonal = next(p.get("d") for p in parsed(right).iter("path") if p.get("stroke-dasharray"))
     x0, y0, x1, y1 = (float(n) for n in re.findall(r"[\d.]+", diagonal))
+    assert (x0, y0, x1, y1) == (LEFT, SIZE - BOTTOM, SIZE - EDGE, EDGE)
     np.testing.assert_allclose(up, y0 + (across - x0) * (y1 - y0) / (x1 - x0), atol=0.2)
 
 
@@ -105,10 +106,10 @@ def test_bars_are_the_intervals(judged):
 
 
 def test_residuals_in_other_units_are_drawn_against_zero(judged):
-    tree = parsed(replace(judged, curve=None, unit="probability", linear_predictor=None, value=None, groups=()))
+    tree = parsed(replace(judged, curve=None, unit="score < 0", linear_predictor=None, value=None, groups=()))
     up = np.array(points(tree))[:, 1]
     assert np.corrcoef(judged.bins["residual"], up)[0, 1] == pytest.approx(1, abs=1e-4)
-    assert "too high or low, probability" in "".join(tree.itertext())
+    assert "too high or low, score < 0" in "".join(tree.itertext())
     assert not {"slope", "value at cost 0.2"} & set(rows_of(tree))
 
 
@@ -146,6 +147,12 @@ def test_an_estimator_shows_what_it_does(data):
     across, up = np.array([[float(n) for n in point.split(",")] for point in line.split()]).T
     grid = np.linspace(calibrator.prediction_.min(), calibrator.prediction_.max(), len(across))
     assert np.corrcoef(calibrator.calibrate(grid), up)[0, 1] == pytest.approx(-1, abs=1e-4)
+
+
+def test_a_constant_prediction_can_be_drawn(data):
+    calibrator = CausalCalibrator(method="identity", learners=FAST, random_state=0)
+    calibrator.fit(data.X, data.y, treatment=data.treatment, prediction=np.ones(600))
+    assert "nan" not in calibrator._repr_html_()
 
 
 def test_notebooks_get_it_where_they_look_first(data):

@@ -1,6 +1,7 @@
 """At home in scikit-learn: parameters, clones, pickles, routing, pipelines, searches and its own checks."""
 
 import pickle
+import pydoc
 
 import numpy as np
 import pandas as pd
@@ -88,6 +89,12 @@ def test_effect_is_asked_as_of_an_econml_model(make, data):
     with pytest.raises(OrthocalError, match="`T1` must be 'b', the level that was calibrated for; it is 1"):
         estimator.effect(data.X, T1=1)
     np.testing.assert_array_equal(estimator.set_params(effect="late").effect(data.X, T0=0, T1=1), plain)
+
+
+@pytest.mark.parametrize("kind", [CausalCalibrator, CrossCalibratedModel])
+def test_help_tells_of_effect(kind):
+    assert "asked for as EconML's models are" in pydoc.render_doc(kind.effect)
+    assert "effect" in pydoc.render_doc(kind)
 
 
 @every_estimator

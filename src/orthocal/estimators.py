@@ -27,8 +27,8 @@ class EffectParameter:
     """The attribute ``effect`` of an estimator: what is set is the parameter, what is read the method of EconML's models."""
 
     def __get__(self, estimator: Any, owner: type | None = None) -> Callable[..., Any]:
-        """Return ``effect(X, T0=None, T1=None)``."""
-        return MethodType(effect_between, estimator)
+        """Return ``effect(X, T0=None, T1=None)``, bound to an estimator when asked of one."""
+        return effect_between if estimator is None else MethodType(effect_between, estimator)
 
     def __set__(self, estimator: Any, effect: str | Effect) -> None:
         """Keep the parameter under its own name."""
