@@ -149,6 +149,14 @@ def test_an_estimator_shows_what_it_does(data):
     assert np.corrcoef(calibrator.calibrate(grid), up)[0, 1] == pytest.approx(-1, abs=1e-4)
 
 
+def test_an_effect_without_propensities_shows_none(data):
+    calibrator = CausalCalibrator(method="linear", learners=FAST, random_state=0)
+    calibrator.fit(data.X, data.y, treatment=data.treatment, prediction=data.effect)
+    loss = QuadraticLoss(calibrator.loss_.numerator, calibrator.loss_.denominator)
+    calibrator.learnt_ = replace(calibrator.learnt_, loss=loss)
+    assert not any("propensity" in name for name in rows_of(parsed(calibrator)))
+
+
 def test_a_constant_prediction_can_be_drawn(data):
     calibrator = CausalCalibrator(method="identity", learners=FAST, random_state=0)
     calibrator.fit(data.X, data.y, treatment=data.treatment, prediction=np.ones(600))
