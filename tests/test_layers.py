@@ -24,13 +24,16 @@ LAYERS = {
     "orthogonal": 4,
     "orthogonality": 4,
     "refinement": 4,
+    "estimators": 4,
     "three_way": 5,
+    "schemes": 5,
     "assessment": 5,
     "calibration": 5,
     "mapfile": 5,
     "verified": 6,
     "cross_model": 6,
     "plots": 6,
+    "notebook": 6,
     "datasets": 6,
     "tables": 6,
     "page": 7,
@@ -38,7 +41,7 @@ LAYERS = {
     "experiments": 8,
     "cli": 9,
 }
-UPWARD = {("assessment", "plots")}
+UPWARD = {("assessment", "plots"), ("assessment", "notebook"), ("estimators", "notebook")}
 
 
 def imports():

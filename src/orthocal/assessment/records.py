@@ -279,6 +279,11 @@ class Assessment:
 
         return reliability(self, ax=ax)
 
+    def _repr_html_(self) -> str:
+        from orthocal.notebook import assessment_html
+
+        return assessment_html(self)
+
 
 @dataclass(frozen=True)
 class Comparison:
@@ -310,6 +315,11 @@ class Comparison:
     def to_dict(self) -> dict[str, Any]:
         """Return everything as plain numbers and strings, ready for JSON."""
         return dict(_plain(self))
+
+    def _repr_html_(self) -> str:
+        from orthocal.notebook import comparison_html
+
+        return comparison_html(self)
 
 
 def _plain(value: Any) -> Any:
