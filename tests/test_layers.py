@@ -28,6 +28,7 @@ LAYERS = {
     "assessment": 5,
     "calibration": 5,
     "mapfile": 5,
+    "export": 6,
     "verified": 6,
     "cross_model": 6,
     "plots": 6,

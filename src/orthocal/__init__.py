@@ -23,6 +23,7 @@ if TYPE_CHECKING:
         RelativeEffect,
     )
     from orthocal.errors import HonestyWarning, OrthocalError, OverlapWarning, SkewWarning
+    from orthocal.export import to_python, to_sql
     from orthocal.losses import ExpectileLoss, HingeLoss, Loss, QuadraticLoss
     from orthocal.mapfile import load, save
     from orthocal.orthogonal import orthogonal_loss
@@ -67,6 +68,8 @@ _HOMES = {
     "load": "mapfile",
     "orthogonal_loss": "orthogonal",
     "save": "mapfile",
+    "to_python": "export",
+    "to_sql": "export",
 }
 
 __all__ = [
@@ -106,6 +109,8 @@ __all__ = [
     "load",
     "orthogonal_loss",
     "save",
+    "to_python",
+    "to_sql",
 ]
 
 

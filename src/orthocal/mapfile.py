@@ -39,7 +39,7 @@ def save(map: Any, path: str | os.PathLike[str]) -> None:  # noqa: A002
     >>> orthocal.load(path).predict([0.0, 1.0])
     array([1., 3.])
     """
-    write_text(Path(path), json.dumps(to_record(getattr(map, "map_", map)), indent=1) + "\n")
+    write_text(Path(path), to_json(map))
 
 
 def load(path: str | os.PathLike[str]) -> Map:
@@ -52,6 +52,11 @@ def load(path: str | os.PathLike[str]) -> Map:
     except (json.JSONDecodeError, UnicodeDecodeError) as error:
         raise OrthocalError(f"The map file {file} must hold JSON; {error}. Save the map again.") from None
     return from_record(record)
+
+
+def to_json(map: Any) -> str:  # noqa: A002
+    """Return the text of a map file."""
+    return json.dumps(to_record(getattr(map, "map_", map)), indent=1) + "\n"
 
 
 def to_record(map: Map) -> dict[str, Any]:  # noqa: A002
