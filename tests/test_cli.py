@@ -6,6 +6,7 @@ import pytest
 from pyarrow import csv, parquet
 
 from orthocal import cli, load, save
+from orthocal.cli import judging, reading, screen
 from orthocal.datasets import simulate_cate
 from orthocal.maps import AffineMap
 
@@ -121,7 +122,7 @@ def test_version_and_help(capsys):
     assert run("--version") == 0
     assert capsys.readouterr().out.strip() == "0.1.0"
     assert run("calibrate", "--help") == 0
-    assert "Example:" in capsys.readouterr().out
+    assert "Examples:" in capsys.readouterr().out
 
 
 @pytest.mark.parametrize(
@@ -204,7 +205,7 @@ def test_bad_files_exit_2(tmp_path, data_csv, capsys):
         ("none.csv", "must exist"),
         ("empty.csv", "must have rows"),
         ("broken.parquet", "cannot be read"),
-        ("data.xlsx", "must end in .csv or .parquet"),
+        ("data.xlsx", "must end in .csv or .csv.gz or .parquet"),
     ]:
         assert run("calibrate", tmp_path / name, *common) == 2
         assert message in capsys.readouterr().err
@@ -214,18 +215,19 @@ def test_bad_files_exit_2(tmp_path, data_csv, capsys):
     assert not (tmp_path / "out").exists()
 
 
-def test_an_interrupted_run_leaves_nothing_half_written(data_csv, tmp_path, monkeypatch):
+def test_an_interrupted_run_leaves_nothing_half_written(data_csv, tmp_path, monkeypatch, capsys):
     def interrupted(*_):
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(cli, "write_verdict", interrupted)
+    monkeypatch.setattr(judging, "write_verdict", interrupted)
     arguments = ["calibrate", data_csv, *COMMON, "--prediction", "tau", "--propensity", "0.5"]
-    assert run(*arguments, "--out", tmp_path / "out") != 0
+    assert run(*arguments, "--out", tmp_path / "out") == 130
+    assert capsys.readouterr().err.endswith("\nStopped.\n")
     assert sorted(file.name for file in tmp_path.iterdir()) == ["data.csv"]
 
 
 def test_warnings_are_one_line(capsys):
-    cli._show_warning(UserWarning("overlap is poor"), UserWarning, "file.py", 1)
+    screen.show_warning(UserWarning("overlap is poor"), UserWarning, "file.py", 1)
     assert capsys.readouterr().err == "Warning: overlap is poor\n"
 
 
@@ -241,4 +243,4 @@ def test_warnings_are_one_line(capsys):
     ],
 )
 def test_levels_have_the_type_of_the_column(column, text, wanted):
-    assert cli.level_of(text, pa.table({"a": column}), "a") == wanted
+    assert reading.level_of(text, pa.table({"a": column}), "a") == wanted

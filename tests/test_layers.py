@@ -11,6 +11,7 @@ SOURCE = Path(orthocal.__file__).parent
 LAYERS = {
     "arrays": 0,
     "errors": 0,
+    "progress": 0,
     "observations": 1,
     "folds": 1,
     "laws": 1,
@@ -34,8 +35,10 @@ LAYERS = {
     "plots": 6,
     "datasets": 6,
     "tables": 6,
+    "streams": 7,
     "demo": 7,
     "cli": 8,
+    "__main__": 9,
 }
 UPWARD = {("assessment", "plots")}
 
