@@ -1,14 +1,22 @@
 import json
+import re
+import signal
+import subprocess
+import sys
+import time
 
 import numpy as np
 import pyarrow as pa
 import pytest
+import typer
 from pyarrow import csv, parquet
+from rich.console import Console
 
-from orthocal import cli, load, save
+from orthocal import cli, load, orthogonal_loss, save
 from orthocal.cli import judging, reading, screen
 from orthocal.datasets import simulate_cate
-from orthocal.maps import AffineMap
+from orthocal.export import EXPORTS
+from orthocal.maps import AffineMap, StepMap
 
 COMMON = ["--outcome", "y", "--treatment", "a", "--jobs", "1", "--seed", "1"]
 
@@ -82,6 +90,7 @@ def test_assess_judges_several_columns(data_csv, tmp_path, capsys):
     assert run(*arguments, "--out", tmp_path / "out") == 0
     said = capsys.readouterr().out
     assert "tau\nThe predictions are miscalibrated" in said
+    assert len(re.findall(r"error over 3 seeds   [\d.e-]+, [\d.e-]+, [\d.e-]+\n", said)) == 2
     record = json.loads((tmp_path / "out" / "assessment.json").read_text())
     assert set(record) == {"tau", "other"}
     assert (tmp_path / "out" / "reliability-tau.png").stat().st_size > 10_000
@@ -118,11 +127,19 @@ def test_demo_runs_from_nothing_to_a_verdict(tmp_path, capsys):
     assert (tmp_path / "demo" / "before-after.png").stat().st_size > 10_000
 
 
-def test_version_and_help(capsys):
+def test_version(capsys):
     assert run("--version") == 0
     assert capsys.readouterr().out.strip() == "0.1.0"
-    assert run("calibrate", "--help") == 0
-    assert "Examples:" in capsys.readouterr().out
+
+
+def test_every_command_is_explained_with_an_example(capsys):
+    assert run() == 0
+    names = [command.callback.__name__ for command in cli.app.registered_commands]
+    said = capsys.readouterr().out
+    for name in names:
+        assert name in said
+        assert run(name, "--help") == 0
+        assert f"orthocal {name} " in capsys.readouterr().out.partition("Examples:")[2]
 
 
 @pytest.mark.parametrize(
@@ -130,11 +147,47 @@ def test_version_and_help(capsys):
     [
         (["--prediction", "tua"], "The prediction column must be in the data; 'tua' is not. Did you mean 'tau'?"),
         (["--prediction", "zzzzzz"], "'zzzzzz' is not. There are x0, x1"),
-        (["--prediction", "tau", "--covariates", "x0,x9"], "The covariate column must be in the data; 'x9' is not"),
+        (
+            ["--prediction", "tau", "--covariates", "x0, xx1"],
+            "covariate column must be in the data; 'xx1' is not. Did you",
+        ),
+        (
+            ["--prediction", "tau", "--by", "x0,othr"],
+            "The subgroup column must be in the data; 'othr' is not. Did you mean",
+        ),
+        (
+            ["--prediction", "tau", "--weight", "tua"],
+            "The weight column must be in the data; 'tua' is not. Did you mean",
+        ),
+        (
+            ["--prediction", "tau", "--groups", "tua"],
+            "The groups column must be in the data; 'tua' is not. Did you mean",
+        ),
+        (
+            ["--prediction", "tau", "--instrument", "tua"],
+            "The instrument column must be in the data; 'tua' is not. Did",
+        ),
+        (
+            ["--prediction", "tau", "--propensity", "tua"],
+            "The propensity column must be in the data; 'tua' is not. Did",
+        ),
+        (
+            ["--prediction", "tau", "--outcome", "tua"],
+            "The outcome column must be in the data; 'tua' is not. Did you mean",
+        ),
+        (
+            ["--prediction", "tau", "--treatment", "tua"],
+            "The treatment column must be in the data; 'tua' is not. Did you",
+        ),
+        (
+            ["--prediction", "tau", "--treatment", "tua", "--arm", "1"],
+            "The treatment column must be in the data; 'tua'",
+        ),
         (["--prediction", "tau", "--propensity", "pp"], "The propensity column must be in the data"),
         (["--prediction", "tau", "--propensity", "1.0"], "strictly inside (0, 1)"),
-        (["--prediction", "tau", "--effect", "lates"], "`effect` must be one of"),
-        (["--prediction", "tau", "--method", "splines"], "`method` must be one of"),
+        (["--prediction", "tau", "--effect", "lates"], "it is 'lates'. Did you mean 'late'?"),
+        (["--prediction", "tau", "--effect", "effect-of-all"], "it is 'effect-of-all'.\n"),
+        (["--prediction", "tau", "--method", "splines"], "it is 'splines'. Did you mean 'spline'?"),
         (
             ["--prediction", "tau", "--quantile", "0.5"],
             "`--quantile` must belong to the effect; 'cate' has arm, control",
@@ -149,6 +202,9 @@ def test_version_and_help(capsys):
         (["--prediction", "tau", "--propensity", "nan"], "`propensity` as given must be a finite number"),
         (["--prediction", "tau", "--prediction", "other"], "`--prediction` must be given once here"),
         (["--prediction", "[/bold]zz"], "'[/bold]zz' is not"),
+        (["--prediction", "tau", "--folds", "x"], "Error: Invalid value for '--folds'"),
+        (["--prediction", "tau", "--fold", "5"], "Error: No such option: --fold"),
+        ([], "Error: Missing option '--prediction'. Try --help."),
     ],
 )
 def test_bad_input_exits_2_with_one_line_and_leaves_nothing(data_csv, tmp_path, capsys, arguments, message):
@@ -229,6 +285,249 @@ def test_an_interrupted_run_leaves_nothing_half_written(data_csv, tmp_path, monk
 def test_warnings_are_one_line(capsys):
     screen.show_warning(UserWarning("overlap is poor"), UserWarning, "file.py", 1)
     assert capsys.readouterr().err == "Warning: overlap is poor\n"
+
+
+PLAN = """\
+data        {data}, 600 rows
+effect      The average effect: CATE(arm=1, control=0)
+outcome     y
+treatment   a
+prediction  tau
+clusters    x0
+subgroups   a
+covariates  6: x1, x2, x3, x4, other, more
+learners    HistGradientBoostingRegressor for outcome_control, outcome_treated; known: propensity
+folds       4, draws of them 3: 24 learner fits
+clip        fitted propensities are kept inside [0.02, 0.98]
+seed        1
+method      linear
+map         fitted on 480 rows
+verdict     on 120 rows the map never sees
+output      {out}
+
+"""
+
+
+def test_a_dry_run_says_what_would_be_done_and_does_nothing(table, tmp_path, capsys):
+    data, out = tmp_path / "d.csv", tmp_path / "out"
+    csv.write_csv(table.append_column("more", table["x0"]), data)
+    arguments = [
+        "calibrate",
+        data,
+        *COMMON,
+        "--prediction",
+        "tau",
+        "--propensity",
+        "0.5",
+        "--groups",
+        "x0",
+        "--by",
+        "a",
+    ]
+    arguments += ["--folds", "4", "--clip", "0.02", "--method", "linear", "--holdout", "0.2", "--out", out, "--dry-run"]
+    assert run(*arguments) == 0
+    said = capsys.readouterr()
+    assert said.err == PLAN.format(data=data, out=out)
+    assert said.out == ""
+    assert not out.exists()
+    assert run(*arguments, "--json") == 0
+    assert json.loads(capsys.readouterr().out)["plan"]["seed"] == "1"
+    assert run("assess", data, *COMMON, "--prediction", "tau", "--prediction", "other", "--dry-run", "--out", out) == 0
+    said = capsys.readouterr().err
+    assert "prediction  tau, other\n" in said
+    assert "covariates  6: x0, x1, x2, x3, x4, more\n" in said
+    assert "45 learner fits" in said
+    assert not out.exists()
+
+
+def test_a_plan_names_a_few_covariates_and_counts_the_rest(table, tmp_path, capsys):
+    for j in range(10):
+        table = table.append_column(f"z{j}", table["x0"])
+    parquet.write_table(table, tmp_path / "data.parquet")
+    common = [
+        "calibrate",
+        tmp_path / "data.parquet",
+        *COMMON,
+        "--prediction",
+        "tau",
+        "--dry-run",
+        "--out",
+        tmp_path / "out",
+    ]
+    assert run(*common, "--holdout", "0") == 0
+    said = capsys.readouterr().err
+    assert "covariates  16: x0, x1, x2, x3, x4, other, z0, z1 and 8 more\n" in said
+    assert "draws of them 1: 15 learner fits" in said
+    assert "verdict     none: no rows are held out" in said
+
+
+@pytest.mark.parametrize("command", ["calibrate", "assess"])
+def test_machines_get_one_json_document(command, data_csv, tmp_path, capsys):
+    arguments = [command, data_csv, *COMMON, "--prediction", "tau", "--propensity", "0.5", "--covariates", "x0"]
+    assert run(*arguments, "--out", tmp_path / "out", "--json") == 0
+    said = capsys.readouterr()
+    assert json.loads(said.out) == json.loads((tmp_path / "out" / "assessment.json").read_text())
+    assert "The predictions are miscalibrated" in said.err
+    assert "Wrote to" in said.err
+
+
+def test_gzip_in_and_out(table, tmp_path):
+    data, out = tmp_path / "data.csv.gz", tmp_path / "out"
+    with pa.output_stream(data) as stream:
+        csv.write_csv(table, stream)
+    common = [*COMMON, "--prediction", "tau", "--propensity", "0.5", "--covariates", "x0", "--method", "linear"]
+    assert run("calibrate", data, *common, "--holdout", "0", "--out", out) == 0
+    got = csv.read_csv(out / "calibrated.csv.gz")
+    expected = load(out / "map.json").predict(table["tau"].to_numpy())
+    np.testing.assert_allclose(got["tau_calibrated"].to_numpy(), expected)
+
+
+def test_calibrated_tables_keep_the_text_of_other_columns(table, tmp_path):
+    names = pa.array([f"{j:05d}" for j in range(table.num_rows)])
+    csv.write_csv(table.append_column("id", names), tmp_path / "data.csv", csv.WriteOptions(quoting_style="none"))
+    common = [*COMMON, "--prediction", "tau", "--propensity", "0.5", "--covariates", "x0", "--method", "linear"]
+    assert run("calibrate", tmp_path / "data.csv", *common, "--holdout", "0", "--out", tmp_path / "out") == 0
+    before = (tmp_path / "data.csv").read_text().splitlines()
+    after = (tmp_path / "out" / "calibrated.csv").read_text().splitlines()
+    assert [line.rpartition(",")[0] for line in after[1:]] == before[1:]
+
+
+@pytest.mark.parametrize("form", ["sql", "json", "python"])
+def test_export_prints_or_writes(form, tmp_path, capsys):
+    map_ = StepMap([0.0], [1.0, 2.0])
+    save(map_, tmp_path / "map.json")
+    assert run("export", tmp_path / "map.json", "--format", form) == 0
+    said = capsys.readouterr().out
+    assert said.rstrip("\n") == EXPORTS[form](map_).rstrip("\n")
+    assert run("export", tmp_path / "map.json", "--format", form, "--out", tmp_path / "file") == 0
+    assert (tmp_path / "file").read_text() == said
+    assert capsys.readouterr().out == ""
+
+
+def test_export_of_json_is_the_map_file_itself(tmp_path, capsys):
+    save(AffineMap(0.1, 1.0), tmp_path / "map.json")
+    assert run("export", tmp_path / "map.json", "--format", "json") == 0
+    assert capsys.readouterr().out == (tmp_path / "map.json").read_text()
+
+
+def test_export_names_the_column_where_there_is_one(tmp_path, capsys):
+    save(AffineMap(0.0, 1.0), tmp_path / "map.json")
+    common = ["export", tmp_path / "map.json", "--format"]
+    assert run(*common, "sql", "--prediction", 'a"b') == 0
+    assert '"a""b"' in capsys.readouterr().out
+    for arguments, message in [
+        (["json", "--prediction", "p"], "`--prediction` must belong to the format; 'json' names no column"),
+        (["sqll"], "it is 'sqll'. Did you mean 'sql'?"),
+        (["sql", "--prediction", ""], "`column` must be the name of a column"),
+        (["sql", "--out", tmp_path / "no" / "file"], "must exist; it does not"),
+    ]:
+        assert run(*common, *arguments) == 2
+        said = capsys.readouterr()
+        assert message in said.err
+        assert said.err.count("\n") == 1
+        assert said.out == ""
+
+
+def command_line(*arguments, **settings):
+    """Start the command line as a process of its own."""
+    words = [sys.executable, "-m", "orthocal", *map(str, arguments)]
+    pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
+    return subprocess.Popen(words, **pipes, **settings)
+
+
+def test_apply_as_a_filter(tmp_path):
+    save(AffineMap(1.0, 2.0), tmp_path / "map.json")
+    process = command_line("apply", tmp_path / "map.json", "-", "--prediction", "tau", "--out", "-")
+    out, err = process.communicate(b"id,tau\n007,1\n")
+    assert (process.returncode, out) == (0, b"id,tau,tau_calibrated\n007,1,3.0\n")
+    assert err == b"Wrote -: 1 rows, column tau_calibrated.\n"
+
+
+def test_a_reader_that_has_enough_is_left_in_peace(tmp_path):
+    """Far more than a pipe holds, so that the writer does notice."""
+    save(AffineMap(1.0, 2.0), tmp_path / "map.json")
+    (tmp_path / "data.csv").write_text("tau\n" + "1.25\n" * 1_000_000)
+    process = command_line("apply", tmp_path / "map.json", tmp_path / "data.csv", "--prediction", "tau", "--out", "-")
+    assert process.stdout.readline() == b"tau,tau_calibrated\n"
+    process.stdout.close()
+    assert process.stderr.read() == b""
+    assert process.wait() == 1
+    process.stdin.close()
+    process.stderr.close()
+
+
+def test_a_little_that_nobody_reads_is_no_error(tmp_path):
+    """So little that it is written at the very end."""
+    save(AffineMap(1.0, 2.0), tmp_path / "map.json")
+    process = command_line("apply", tmp_path / "map.json", "-", "--prediction", "tau", "--out", "-")
+    process.stdout.close()
+    process.stdin.write(b"tau\n1\n")
+    process.stdin.close()
+    assert process.stderr.read() == b"Wrote -: 1 rows, column tau_calibrated.\n"
+    assert process.wait() == 1
+    process.stderr.close()
+
+
+@pytest.mark.parametrize("stop", [KeyboardInterrupt, typer.Abort])
+def test_stopping_is_one_line_and_exit_130(stop, monkeypatch, capsys):
+    def stopped(**_):
+        raise stop
+
+    monkeypatch.setattr(cli, "app", stopped)
+    assert run("demo") == 130
+    assert capsys.readouterr().err == "Stopped.\n"
+
+
+@pytest.mark.parametrize(("sent", "code"), [(signal.SIGINT, 130), (signal.SIGKILL, -9)])
+def test_a_killed_run_leaves_no_half_written_file(sent, code, tmp_path):
+    save(AffineMap(1.0, 2.0), tmp_path / "map.json")
+    target = tmp_path / "out.csv"
+    target.write_text("earlier")
+    process = command_line("apply", tmp_path / "map.json", "-", "--prediction", "tau", "--out", target)
+    process.stdin.write(b"tau\n" + b"1.25\n" * 200_000)
+    process.stdin.flush()
+    deadline = time.monotonic() + 60
+    while not [file for file in tmp_path.rglob("out.csv") if file != target] and time.monotonic() < deadline:
+        time.sleep(0.05)
+    process.send_signal(sent)
+    said = process.communicate()[1]
+    assert process.returncode == code
+    assert target.read_text() == "earlier"
+    if sent == signal.SIGINT:
+        assert said == b"Stopped.\n"
+        assert sorted(file.name for file in tmp_path.iterdir()) == ["map.json", "out.csv"]
+
+
+def test_a_failure_of_the_machine_is_one_line_and_exit_1(data_csv, tmp_path, monkeypatch, capsys):
+    def full(*_):
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr("orthocal.streams._require_full", full)
+    save(AffineMap(0.0, 1.0), tmp_path / "map.json")
+    assert run("apply", tmp_path / "map.json", data_csv, "--prediction", "tau", "--out", tmp_path / "x.csv") == 1
+    assert capsys.readouterr().err == "Failed: [Errno 28] No space left on device\n"
+    assert not (tmp_path / "x.csv").exists()
+
+
+def test_progress_counts_learner_fits_of_all_draws(monkeypatch, simulated):
+    seen = []
+    monkeypatch.setattr("rich.progress.Progress.update", lambda self, task, **now: seen.append(now))
+    with screen.learning(3):
+        for seed in range(3):
+            orthogonal_loss("cate", simulated.X, simulated.y, treatment=simulated.treatment, folds=2, random_state=seed)
+    assert {now["total"] for now in seen} == {18}
+    assert sum(now["advance"] for now in seen) == 18
+    assert seen[0] == {"total": 18, "advance": 0}
+
+
+def test_progress_is_for_terminals_only(monkeypatch, capsys):
+    with screen.counting_rows(10) as tell:
+        tell(10)
+    assert capsys.readouterr().err == ""
+    monkeypatch.setattr(screen, "to_person", Console(stderr=True, force_terminal=True))
+    with screen.counting_rows(10) as tell:
+        tell(10)
+    assert "10/10" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize(

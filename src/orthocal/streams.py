@@ -83,7 +83,7 @@ def _readable(source: Path) -> Iterator[None]:
 
     try:
         yield
-    except (ArrowException, csv.Error, EOFError, UnicodeDecodeError, gzip.BadGzipFile, zlib.error) as error:
+    except (ArrowException, csv.Error, EOFError, gzip.BadGzipFile, zlib.error) as error:
         raise OrthocalError(f"The data file {source} cannot be copied: {str(error).splitlines()[0]}") from None
 
 
@@ -168,8 +168,9 @@ def _opened(path: Path, mode: str) -> AbstractContextManager[IO[bytes]]:
 
 @contextmanager
 def _text(path: Path, mode: str, encoding: str) -> Iterator[IO[str]]:
+    """Open a CSV table as text; bytes that are no UTF-8 pass through as they are."""
     with _opened(path, mode) as stream:
-        text = io.TextIOWrapper(stream, encoding=encoding, newline="")
+        text = io.TextIOWrapper(stream, encoding=encoding, errors="surrogateescape", newline="")
         try:
             yield text
         finally:
