@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import sys
 import warnings
 from typing import TYPE_CHECKING, Annotated, Any, cast
@@ -69,19 +68,15 @@ def main(arguments: Sequence[str] | None = None) -> None:
 
 
 def _run(words: list[str]) -> int:
-    """Return the exit code, having said in one line what went wrong."""
+    """Return the exit code, having said in one line what went wrong; typer itself leaves in silence when a pipe closes."""
     try:
         code = app(args=words, prog_name="orthocal", standalone_mode=False) or DONE
-        sys.stdout.flush()
     except OrthocalError as error:
         return _said(f"Error: {error}", BAD_INPUT)
     except UsageError as error:
         return _said(f"Error: {_sentence(cast('Any', error).format_message())} Try --help.", BAD_INPUT)
     except (typer.Abort, KeyboardInterrupt):
         return _said("Stopped.", STOPPED)
-    except BrokenPipeError:  # whoever reads has enough; nothing more must reach the pipe when Python closes it
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        return FAILED
     except OSError as error:
         return _said(f"Failed: {error}", FAILED)
     return _said("Stopped.", STOPPED) if code == STOPPED else int(code)
