@@ -1,44 +1,14 @@
 import json
 import re
-import signal
-import subprocess
-import sys
-import time
 
 import numpy as np
 import pyarrow as pa
 import pytest
-import typer
 from pyarrow import csv, parquet
-from rich.console import Console
 
-from orthocal import cli, load, orthogonal_loss, save
+from orthocal import cli, load
 from orthocal.cli import judging, reading, screen
-from orthocal.datasets import simulate_cate
-from orthocal.export import EXPORTS
-from orthocal.maps import AffineMap, StepMap
-
-COMMON = ["--outcome", "y", "--treatment", "a", "--jobs", "1", "--seed", "1"]
-
-
-@pytest.fixture(scope="module")
-def table():
-    data = simulate_cate(600, random_state=0)
-    columns = {f"x{j}": data.X[:, j] for j in range(5)}
-    return pa.table({**columns, "a": data.treatment, "y": data.y, "tau": 1 + 2 * data.effect, "other": data.effect})
-
-
-@pytest.fixture
-def data_csv(table, tmp_path):
-    csv.write_csv(table, tmp_path / "data.csv")
-    return tmp_path / "data.csv"
-
-
-def run(*arguments):
-    """Return the exit code of the command line."""
-    with pytest.raises(SystemExit) as stop:
-        cli.main([str(argument) for argument in arguments])
-    return stop.value.code
+from tests.command_line import COMMON, run
 
 
 @pytest.mark.parametrize("suffix", [".csv", ".parquet"])
@@ -227,13 +197,6 @@ def test_results_of_two_runs_never_mix(data_csv, tmp_path, capsys):
     assert "thesis" not in capsys.readouterr().out
 
 
-def test_apply_does_not_overwrite_its_input(data_csv, tmp_path, capsys):
-    save(AffineMap(0.0, 1.0), tmp_path / "map.json")
-    for out in (data_csv, tmp_path):
-        assert run("apply", tmp_path / "map.json", data_csv, "--prediction", "tau", "--out", out) == 2
-        assert "`--out` must name a new file" in capsys.readouterr().err
-
-
 def test_odd_column_names_are_taken(table, tmp_path):
     odd = table.rename_columns([*table.column_names[:-3], "y_$", "m/tau_$x", "other"])
     csv.write_csv(odd, tmp_path / "data.csv")
@@ -287,80 +250,6 @@ def test_warnings_are_one_line(capsys):
     assert capsys.readouterr().err == "Warning: overlap is poor\n"
 
 
-PLAN = """\
-data        {data}, 600 rows
-effect      The average effect: CATE(arm=1, control=0)
-outcome     y
-treatment   a
-prediction  tau
-clusters    x0
-subgroups   a
-covariates  6: x1, x2, x3, x4, other, more
-learners    HistGradientBoostingRegressor for outcome_control, outcome_treated; known: propensity
-folds       4, draws of them 3: 24 learner fits
-clip        fitted propensities are kept inside [0.02, 0.98]
-seed        1
-method      linear
-map         fitted on 480 rows
-verdict     on 120 rows the map never sees
-output      {out}
-
-"""
-
-
-def test_a_dry_run_says_what_would_be_done_and_does_nothing(table, tmp_path, capsys):
-    data, out = tmp_path / "d.csv", tmp_path / "out"
-    csv.write_csv(table.append_column("more", table["x0"]), data)
-    arguments = [
-        "calibrate",
-        data,
-        *COMMON,
-        "--prediction",
-        "tau",
-        "--propensity",
-        "0.5",
-        "--groups",
-        "x0",
-        "--by",
-        "a",
-    ]
-    arguments += ["--folds", "4", "--clip", "0.02", "--method", "linear", "--holdout", "0.2", "--out", out, "--dry-run"]
-    assert run(*arguments) == 0
-    said = capsys.readouterr()
-    assert said.err == PLAN.format(data=data, out=out)
-    assert said.out == ""
-    assert not out.exists()
-    assert run(*arguments, "--json") == 0
-    assert json.loads(capsys.readouterr().out)["plan"]["seed"] == "1"
-    assert run("assess", data, *COMMON, "--prediction", "tau", "--prediction", "other", "--dry-run", "--out", out) == 0
-    said = capsys.readouterr().err
-    assert "prediction  tau, other\n" in said
-    assert "covariates  6: x0, x1, x2, x3, x4, more\n" in said
-    assert "45 learner fits" in said
-    assert not out.exists()
-
-
-def test_a_plan_names_a_few_covariates_and_counts_the_rest(table, tmp_path, capsys):
-    for j in range(10):
-        table = table.append_column(f"z{j}", table["x0"])
-    parquet.write_table(table, tmp_path / "data.parquet")
-    common = [
-        "calibrate",
-        tmp_path / "data.parquet",
-        *COMMON,
-        "--prediction",
-        "tau",
-        "--dry-run",
-        "--out",
-        tmp_path / "out",
-    ]
-    assert run(*common, "--holdout", "0") == 0
-    said = capsys.readouterr().err
-    assert "covariates  16: x0, x1, x2, x3, x4, other, z0, z1 and 8 more\n" in said
-    assert "draws of them 1: 15 learner fits" in said
-    assert "verdict     none: no rows are held out" in said
-
-
 @pytest.mark.parametrize("command", ["calibrate", "assess"])
 def test_machines_get_one_json_document(command, data_csv, tmp_path, capsys):
     arguments = [command, data_csv, *COMMON, "--prediction", "tau", "--propensity", "0.5", "--covariates", "x0"]
@@ -390,149 +279,6 @@ def test_calibrated_tables_keep_the_text_of_other_columns(table, tmp_path):
     before = (tmp_path / "data.csv").read_text().splitlines()
     after = (tmp_path / "out" / "calibrated.csv").read_text().splitlines()
     assert [line.rpartition(",")[0] for line in after[1:]] == before[1:]
-
-
-@pytest.mark.parametrize("form", ["sql", "json", "python"])
-def test_export_prints_or_writes(form, tmp_path, capsys):
-    map_ = StepMap([0.0], [1.0, 2.0])
-    save(map_, tmp_path / "map.json")
-    assert run("export", tmp_path / "map.json", "--format", form) == 0
-    said = capsys.readouterr().out
-    assert said.rstrip("\n") == EXPORTS[form](map_).rstrip("\n")
-    assert run("export", tmp_path / "map.json", "--format", form, "--out", tmp_path / "file") == 0
-    assert (tmp_path / "file").read_text() == said
-    assert capsys.readouterr().out == ""
-
-
-def test_export_of_json_is_the_map_file_itself(tmp_path, capsys):
-    save(AffineMap(0.1, 1.0), tmp_path / "map.json")
-    assert run("export", tmp_path / "map.json", "--format", "json") == 0
-    assert capsys.readouterr().out == (tmp_path / "map.json").read_text()
-
-
-def test_export_names_the_column_where_there_is_one(tmp_path, capsys):
-    save(AffineMap(0.0, 1.0), tmp_path / "map.json")
-    common = ["export", tmp_path / "map.json", "--format"]
-    assert run(*common, "sql", "--prediction", 'a"b') == 0
-    assert '"a""b"' in capsys.readouterr().out
-    for arguments, message in [
-        (["json", "--prediction", "p"], "`--prediction` must belong to the format; 'json' names no column"),
-        (["sqll"], "it is 'sqll'. Did you mean 'sql'?"),
-        (["sql", "--prediction", ""], "`column` must be the name of a column"),
-        (["sql", "--out", tmp_path / "no" / "file"], "must exist; it does not"),
-    ]:
-        assert run(*common, *arguments) == 2
-        said = capsys.readouterr()
-        assert message in said.err
-        assert said.err.count("\n") == 1
-        assert said.out == ""
-
-
-def command_line(*arguments, **settings):
-    """Start the command line as a process of its own."""
-    words = [sys.executable, "-m", "orthocal", *map(str, arguments)]
-    pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
-    return subprocess.Popen(words, **pipes, **settings)
-
-
-def test_apply_as_a_filter(tmp_path):
-    save(AffineMap(1.0, 2.0), tmp_path / "map.json")
-    process = command_line("apply", tmp_path / "map.json", "-", "--prediction", "tau", "--out", "-")
-    out, err = process.communicate(b"id,tau\n007,1\n")
-    assert (process.returncode, out) == (0, b"id,tau,tau_calibrated\n007,1,3.0\n")
-    assert err == b"Wrote -: 1 rows, column tau_calibrated.\n"
-
-
-def test_a_reader_that_has_enough_is_left_in_peace(tmp_path):
-    """Far more than a pipe holds, so that the writer does notice."""
-    save(AffineMap(1.0, 2.0), tmp_path / "map.json")
-    (tmp_path / "data.csv").write_text("tau\n" + "1.25\n" * 1_000_000)
-    process = command_line("apply", tmp_path / "map.json", tmp_path / "data.csv", "--prediction", "tau", "--out", "-")
-    assert process.stdout.readline() == b"tau,tau_calibrated\n"
-    process.stdout.close()
-    assert process.stderr.read() == b""
-    assert process.wait() == 1
-    process.stdin.close()
-    process.stderr.close()
-
-
-@pytest.mark.parametrize("kind", [".csv", ".parquet"])
-def test_a_little_that_nobody_reads_is_no_error(kind, tmp_path):
-    """So little that it is written at the very end: by the table's own stream or, from Parquet, by standard output's."""
-    save(AffineMap(1.0, 2.0), tmp_path / "map.json")
-    (tmp_path / "data.csv").write_text("tau\n1\n")
-    parquet.write_table(pa.table({"tau": [1.0]}), tmp_path / "data.parquet")
-    data = tmp_path / f"data{kind}"
-    process = command_line("apply", tmp_path / "map.json", data, "--prediction", "tau", "--out", "-")
-    process.stdout.close()
-    process.stdin.close()
-    said = process.stderr.read()
-    process.stderr.close()
-    assert process.wait() == 1
-    assert b"Exception" not in said
-    assert b"Failed" not in said
-
-
-@pytest.mark.parametrize("stop", [KeyboardInterrupt, typer.Abort])
-def test_stopping_is_one_line_and_exit_130(stop, monkeypatch, capsys):
-    def stopped(**_):
-        raise stop
-
-    monkeypatch.setattr(cli, "app", stopped)
-    assert run("demo") == 130
-    assert capsys.readouterr().err == "Stopped.\n"
-
-
-@pytest.mark.parametrize(("sent", "code"), [(signal.SIGINT, 130), (signal.SIGKILL, -9)])
-def test_a_killed_run_leaves_no_half_written_file(sent, code, tmp_path):
-    save(AffineMap(1.0, 2.0), tmp_path / "map.json")
-    target = tmp_path / "out.csv"
-    target.write_text("earlier")
-    process = command_line("apply", tmp_path / "map.json", "-", "--prediction", "tau", "--out", target)
-    process.stdin.write(b"tau\n" + b"1.25\n" * 200_000)
-    process.stdin.flush()
-    deadline = time.monotonic() + 60
-    while not [file for file in tmp_path.rglob("out.csv") if file != target] and time.monotonic() < deadline:
-        time.sleep(0.05)
-    process.send_signal(sent)
-    said = process.communicate()[1]
-    assert process.returncode == code
-    assert target.read_text() == "earlier"
-    if sent == signal.SIGINT:
-        assert said == b"Stopped.\n"
-        assert sorted(file.name for file in tmp_path.iterdir()) == ["map.json", "out.csv"]
-
-
-def test_a_failure_of_the_machine_is_one_line_and_exit_1(data_csv, tmp_path, monkeypatch, capsys):
-    def full(*_):
-        raise OSError(28, "No space left on device")
-
-    monkeypatch.setattr("orthocal.streams._require_full", full)
-    save(AffineMap(0.0, 1.0), tmp_path / "map.json")
-    assert run("apply", tmp_path / "map.json", data_csv, "--prediction", "tau", "--out", tmp_path / "x.csv") == 1
-    assert capsys.readouterr().err == "Failed: [Errno 28] No space left on device\n"
-    assert not (tmp_path / "x.csv").exists()
-
-
-def test_progress_counts_learner_fits_of_all_draws(monkeypatch, simulated):
-    seen = []
-    monkeypatch.setattr("rich.progress.Progress.update", lambda self, task, **now: seen.append(now))
-    with screen.learning(3):
-        for seed in range(3):
-            orthogonal_loss("cate", simulated.X, simulated.y, treatment=simulated.treatment, folds=2, random_state=seed)
-    assert {now["total"] for now in seen} == {18}
-    assert sum(now["advance"] for now in seen) == 18
-    assert seen[0] == {"total": 18, "advance": 0}
-
-
-def test_progress_is_for_terminals_only(monkeypatch, capsys):
-    with screen.counting_rows(10) as tell:
-        tell(10)
-    assert capsys.readouterr().err == ""
-    monkeypatch.setattr(screen, "to_person", Console(stderr=True, force_terminal=True))
-    with screen.counting_rows(10) as tell:
-        tell(10)
-    assert "10/10" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize(
