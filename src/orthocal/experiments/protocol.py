@@ -1,0 +1,70 @@
+"""What an experiment is: repetitions that can run apart, and what their rows say together."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Protocol
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from orthocal.page import Block, Table
+
+Key = dict[str, Any]
+"""What tells one repetition from another: it, and the seed, determine the row."""
+Row = dict[str, Any]
+
+
+@dataclass(frozen=True)
+class Claim:
+    """Something that was claimed, whether it held in this run, and what was measured."""
+
+    text: str
+    held: bool
+    measured: str
+
+
+@dataclass(frozen=True)
+class Findings:
+    """What the rows of a run say.
+
+    Parameters
+    ----------
+    tables : tuple of Table
+    claims : tuple of Claim
+    blocks : tuple of blocks of a page
+        Pictures and words around them.
+    notes : tuple of str
+        How it was done, and where that departs from the paper.
+    """
+
+    tables: tuple[Table, ...]
+    claims: tuple[Claim, ...]
+    blocks: tuple[Block, ...]
+    notes: tuple[str, ...]
+
+
+class Experiment(Protocol):
+    """An experiment with its settings; small, so that it travels to worker processes."""
+
+    name: str
+    title: str
+    question: str
+    repeats: int
+    """How many repetitions when the user does not say."""
+
+    def settings(self) -> Mapping[str, Any]:
+        """Everything besides the key that rows depend on; a run is continued only under equal settings."""
+        ...
+
+    def keys(self, repeats: int) -> list[Key]:
+        """The repetitions, in the order of their rows; more repeats only add rows at the end."""
+        ...
+
+    def run(self, key: Key) -> Row:
+        """One repetition, from its key and the seed alone."""
+        ...
+
+    def findings(self, rows: Sequence[Row]) -> Findings:
+        """Tables, claims and pictures of the rows there are."""
+        ...

@@ -1,0 +1,26 @@
+"""The experiments by name."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from orthocal.errors import OrthocalError, require_one_of
+from orthocal.experiments.acic import Challenge
+from orthocal.experiments.learners import chosen_sizes
+from orthocal.experiments.quantiles import Quantiles
+from orthocal.experiments.retirement import Retirement
+
+if TYPE_CHECKING:
+    from orthocal.experiments.protocol import Experiment
+
+EXPERIMENTS: dict[str, Any] = {kind.name: kind for kind in (Retirement, Quantiles, Challenge)}
+
+
+def new_experiment(name: str, seed: int = 0, learners: str | None = None) -> Experiment:
+    """Return an experiment by name, with its own sizes of learners or those named by comma."""
+    require_one_of(name, EXPERIMENTS, "experiment")
+    if seed < 0:
+        raise OrthocalError(f"`seed` must not be negative; it is {seed}.")
+    kind = EXPERIMENTS[name]
+    experiment: Experiment = kind(seed, chosen_sizes(learners, kind().sizes))
+    return experiment

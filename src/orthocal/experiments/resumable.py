@@ -1,0 +1,167 @@
+"""Rows on disk as they finish: killed at any moment, the same run goes on where it stopped.
+
+Rows are written in the order of their keys, each flushed to the disk before the next, so at any moment the file is the
+beginning of the file of an uninterrupted run, perhaps with one line cut short, which is cut off.
+"""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+import os
+import threading
+import time
+import warnings
+from contextlib import contextmanager
+from functools import cache
+from typing import TYPE_CHECKING, Any
+
+from orthocal.errors import OrthocalError, OverlapWarning, SkewWarning
+from orthocal.mapfile import write_text
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+    from pathlib import Path
+
+    from orthocal.experiments.protocol import Experiment, Key, Row
+
+RESULTS, SETTINGS = "results.csv", "run.json"
+
+
+def run_resumable(
+    experiment: Experiment, folder: Path, repeats: int, jobs: int, advance: Callable[[int, int], None]
+) -> list[Row]:
+    """Run what is missing, `jobs` repetitions at a time, and return the rows of all; `advance(done, all)` is told."""
+    from joblib import Parallel, delayed
+
+    keys = experiment.keys(repeats)
+    folder.mkdir(parents=True, exist_ok=True)
+    with _alone(folder):
+        _require_same_run(experiment, folder)
+        rows = _finished(folder / RESULTS, experiment.keys(max(repeats, _most(folder / RESULTS))))
+        advance(min(len(rows), len(keys)), len(keys))
+        missing = keys[len(rows) :]
+        answers = Parallel(n_jobs=jobs, return_as="generator")(
+            delayed(_run)(experiment, key, os.getpid()) for key in missing
+        )
+        with (folder / RESULTS).open("a", newline="") as file:
+            for answer in answers:
+                rows.append(answer)
+                _append(file, answer)
+                advance(len(rows), len(keys))
+    # Rows come back from the file: a resumed run and an uninterrupted one then hold the same figures to the last bit.
+    return _finished(folder / RESULTS, keys)
+
+
+def _run(experiment: Experiment, key: Key, master: int) -> Row:
+    """One repetition on one thread, so that its figures do not depend on the machine's load."""
+    from threadpoolctl import threadpool_limits
+
+    if os.getpid() != master:
+        _end_with(master)
+    with threadpool_limits(limits=1), warnings.catch_warnings():
+        for kind in (OverlapWarning, SkewWarning):  # facts of these data, said in the notes
+            warnings.simplefilter("ignore", kind)
+        return {**key, **experiment.run(key)}
+
+
+@cache
+def _end_with(master: int) -> None:
+    """End this worker soon after the process it works for, which may have been killed without a word."""
+
+    def watch() -> None:
+        while os.getppid() == master:
+            time.sleep(1)
+        os._exit(1)
+
+    threading.Thread(target=watch, daemon=True).start()
+
+
+def _append(file: Any, row: Row) -> None:
+    line = io.StringIO()
+    writer = csv.writer(line, lineterminator="\n")
+    if file.tell() == 0:
+        writer.writerow(row)
+    writer.writerow([repr(float(value)) if isinstance(value, float) else value for value in row.values()])
+    file.write(line.getvalue())
+    file.flush()
+    os.fsync(file.fileno())
+
+
+def _finished(path: Path, keys: list[Key]) -> list[Row]:
+    """Return the complete rows of a results file, of as many keys as are asked for; a line cut short is cut off the file."""
+    if not path.exists():
+        return []
+    _cut_to_whole_lines(path)
+    with path.open(newline="") as file:
+        table = list(csv.DictReader(file))
+    rows = [{name: _value(text) for name, text in line.items()} for line in table[: len(keys)]]
+    for place, (row, key) in enumerate(zip(rows, keys, strict=False)):
+        if None in row or {name: row.get(name) for name in key} != key:
+            raise OrthocalError(
+                f"Row {place + 1} of {path} must be that of {key}; it is not. Choose another --out, or delete the file."
+            )
+    return rows
+
+
+def _most(path: Path) -> int:
+    """Return a number of repeats that covers every row of the file: each has at least one row."""
+    return path.read_bytes().count(b"\n") if path.exists() else 0
+
+
+def _cut_to_whole_lines(path: Path) -> None:
+    content = path.read_bytes()
+    whole = content.rfind(b"\n") + 1
+    if whole < len(content):
+        with path.open("r+b") as file:
+            file.truncate(whole)
+
+
+def _value(text: str | None) -> Any:
+    """Return the number a cell holds, whole or not, or its text."""
+    for kind in (int, float):
+        try:
+            return kind(text)  # type: ignore[arg-type]
+        except (TypeError, ValueError):
+            continue
+    return text
+
+
+def _require_same_run(experiment: Experiment, folder: Path) -> None:
+    """Results of other settings are never mixed with these."""
+    settings = json.loads(json.dumps({"experiment": experiment.name, **experiment.settings()}))
+    file = folder / SETTINGS
+    if not file.exists():
+        if (folder / RESULTS).exists():
+            raise OrthocalError(f"{folder} must hold {SETTINGS} beside {RESULTS}; it does not. Choose another --out.")
+        write_text(file, json.dumps(settings, indent=1) + "\n")
+        return
+    try:
+        found = json.loads(file.read_text())
+    except ValueError:
+        raise OrthocalError(
+            f"{file} must hold the settings of a run; it cannot be read. Choose another --out."
+        ) from None
+    for name in settings:
+        if found.get(name) != settings[name]:
+            raise OrthocalError(
+                f"The results in {folder} are of {name} {found.get(name)!r}, not {settings[name]!r}. "
+                "Choose another --out, or delete the folder."
+            )
+
+
+@contextmanager
+def _alone(folder: Path) -> Iterator[None]:
+    """One run at a time per folder; the lock goes with the process, however it ends."""
+    try:
+        import fcntl
+    except ImportError:  # no such locks on this system
+        yield
+        return
+    with (folder / ".lock").open("w") as lock:
+        try:
+            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except OSError:
+            raise OrthocalError(f"Another run is writing to {folder}. Wait for it, or choose another --out.") from None
+        yield

@@ -1,0 +1,25 @@
+"""Errors against a known truth."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from orthocal.assessment.bins import cut, residual_moments
+from orthocal.assessment.error import squared_error
+from orthocal.losses import QuadraticLoss
+
+if TYPE_CHECKING:
+    from orthocal.arrays import Floats
+
+
+def true_calibration_error(prediction: Floats, residual: Floats, bins: int) -> float:
+    r"""Return :math:`\sqrt{E[E[r \mid \theta]^2]}` over bins of the prediction, with the bins' sampling noise taken off.
+
+    `residual` is the row's own expected residual, known without noise: :math:`\tau(x) - \theta(x)` for an average effect,
+    :math:`Q - F(\theta(x) \mid x)` for a quantile.
+    """
+    loss = QuadraticLoss(prediction + residual, np.ones(len(prediction)))
+    edges, index = cut(prediction, loss, bins)
+    return float(np.sqrt(max(squared_error(residual_moments(prediction, loss, edges, index))[0], 0.0)))

@@ -1,0 +1,361 @@
+import csv
+import json
+import os
+import re
+import signal
+import subprocess
+import sys
+import time
+from dataclasses import dataclass
+from pathlib import Path
+from typing import ClassVar
+
+import numpy as np
+import pytest
+from scipy.integrate import quad
+from scipy.stats import norm
+
+from orthocal import OrthocalError, cli, datasets
+from orthocal.experiments import EXPERIMENTS, Claim, Findings, acic, new_experiment, quantiles, reproduce, retirement
+from orthocal.experiments.learners import coarse
+from orthocal.experiments.resumable import run_resumable
+from orthocal.experiments.truth import true_calibration_error
+from orthocal.page import Table
+
+FULL = Path(__file__).parents[2] / "shared" / "data" / "401k.csv"
+
+
+@pytest.fixture(autouse=True)
+def table_401k(monkeypatch, tmp_path):
+    """The full table where it lies beside the project, else the reduced one: nothing is downloaded in tests."""
+    retirement.households.cache_clear()
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    monkeypatch.setattr(datasets, "HOME_401K", (tmp_path / "absent.csv").as_uri())
+    if FULL.exists():
+        monkeypatch.setenv(datasets.VARIABLE_401K, str(FULL))
+    else:
+        monkeypatch.delenv(datasets.VARIABLE_401K, raising=False)
+    yield
+    retirement.households.cache_clear()
+
+
+@dataclass(frozen=True)
+class Dice:
+    """An experiment that takes no time."""
+
+    seed: int = 0
+    faults: tuple = ()
+    name: ClassVar[str] = "dice"
+    title: ClassVar[str] = "Dice & <chance>"
+    question: ClassVar[str] = "Which number?"
+    repeats: ClassVar[int] = 3
+
+    def settings(self):
+        return {"seed": self.seed}
+
+    def keys(self, repeats):
+        return [{"repeat": repeat, "kind": kind} for repeat in range(repeats) for kind in ("a", "b")]
+
+    def run(self, key):
+        if key["repeat"] in self.faults:
+            raise KeyboardInterrupt
+        return {"value": float(np.random.default_rng([self.seed, key["repeat"]]).random()), "whole": key["repeat"]}
+
+    def findings(self, rows):
+        table = Table("Values", ("row", "value"), tuple((row["kind"], f"{row['value']:.3f}") for row in rows))
+        return Findings(
+            (table,), (Claim("Values are < 1.", True, "all"), Claim("Values > 1.", False, "none")), (), ("x",)
+        )
+
+
+def run(experiment, folder, repeats=3, jobs=1):
+    return run_resumable(experiment, folder, repeats, jobs, lambda done, total: None)
+
+
+def test_rows_are_written_in_order_and_read_back_to_the_last_bit(tmp_path):
+    rows = run(Dice(), tmp_path)
+    assert [(row["repeat"], row["kind"]) for row in rows] == [(r, k) for r in range(3) for k in "ab"]
+    assert rows[2]["value"] == float(np.random.default_rng([0, 1]).random())
+    assert rows[2]["whole"] == 1
+
+
+@pytest.mark.parametrize("kept", [0, 1, 2, 3, 6])
+@pytest.mark.parametrize("torn", ["", "1,a,0.5", "1"])
+def test_an_interrupted_run_goes_on_and_ends_the_same(tmp_path, kept, torn):
+    run(Dice(), tmp_path / "whole")
+    whole = (tmp_path / "whole" / "results.csv").read_text()
+    run(Dice(), tmp_path / "torn")
+    lines = whole.splitlines(keepends=True)
+    (tmp_path / "torn" / "results.csv").write_text("".join(lines[:kept]) + torn)
+    run(Dice(), tmp_path / "torn")
+    assert (tmp_path / "torn" / "results.csv").read_text() == whole
+
+
+def test_ctrl_c_keeps_the_rows_there_are(tmp_path):
+    with pytest.raises(KeyboardInterrupt):
+        run(Dice(faults=(1,)), tmp_path)
+    assert len((tmp_path / "results.csv").read_text().splitlines()) == 3
+    assert len(run(Dice(), tmp_path)) == 6
+
+
+def test_more_repeats_add_rows_and_fewer_leave_the_file_alone(tmp_path):
+    run(Dice(), tmp_path, repeats=2)
+    run(Dice(), tmp_path, repeats=4)
+    text = (tmp_path / "results.csv").read_text()
+    assert len(run(Dice(), tmp_path, repeats=1)) == 2
+    assert (tmp_path / "results.csv").read_text() == text
+    assert len(text.splitlines()) == 9
+
+
+def test_the_number_of_jobs_does_not_change_the_rows(tmp_path):
+    run(Dice(), tmp_path / "one")
+    run(Dice(), tmp_path / "two", jobs=2)
+    assert (tmp_path / "one" / "results.csv").read_bytes() == (tmp_path / "two" / "results.csv").read_bytes()
+
+
+def test_results_of_another_run_are_never_mixed(tmp_path):
+    run(Dice(), tmp_path)
+    with pytest.raises(OrthocalError, match="are of seed 0, not 1"):
+        run(Dice(seed=1), tmp_path)
+    text = (tmp_path / "results.csv").read_text()
+    (tmp_path / "results.csv").write_text(text.replace("\n1,a,", "\n7,a,"))
+    with pytest.raises(OrthocalError, match="Row 3 of .* must be that of"):
+        run(Dice(), tmp_path)
+    (tmp_path / "run.json").write_text("{")
+    with pytest.raises(OrthocalError, match="cannot be read"):
+        run(Dice(), tmp_path)
+    (tmp_path / "run.json").unlink()
+    with pytest.raises(OrthocalError, match="must hold run.json"):
+        run(Dice(), tmp_path)
+
+
+def test_one_run_at_a_time(tmp_path):
+    fcntl = pytest.importorskip("fcntl")
+    with (tmp_path / ".lock").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        with pytest.raises(OrthocalError, match="Another run is writing"):
+            run(Dice(), tmp_path)
+
+
+def test_the_page_holds_claims_and_figures_escaped(tmp_path):
+    found = reproduce(Dice(), tmp_path, 2)
+    page = (tmp_path / "page.html").read_text()
+    assert "<h1>Dice &amp; &lt;chance&gt;</h1>" in page
+    assert "1 of 2 claims held" in page
+    assert '<span class="mark bad">not held</span> Values &gt; 1. Measured: none.' in page
+    assert not re.search(r'(src|href)="(?!data:|#)', page)
+    assert json.loads((tmp_path / "claims.json").read_text())[1] == {
+        "claim": "Values > 1.",
+        "held": False,
+        "measured": "none",
+    }
+    assert found.tables[0].as_text().splitlines()[0] == "row  value"
+
+
+def test_quartile_error_by_hand():
+    # Calibration rows 1..8: edges 2, 4, 6. Test rows 2 | 3 | - | 7, 9 : gaps 1, -1, none, mean(3, 0) = 1.5.
+    error = retirement.quartile_error(
+        np.arange(8.0, 0.0, -1.0), np.array([2.0, 3.0, 7.0, 9.0]), np.array([3.0, 2.0, 10.0, 9.0])
+    )
+    assert error == pytest.approx((1 + 1 + 2.25) / 3)
+
+
+def test_true_calibration_error_takes_the_noise_off():
+    rng = np.random.default_rng(0)
+    prediction, noise = rng.standard_normal(40_000), rng.standard_normal(40_000)
+    assert true_calibration_error(prediction, 0.5 + noise, 40) == pytest.approx(0.5, abs=0.02)
+    assert true_calibration_error(prediction, 0.3 * prediction + noise, 40) == pytest.approx(0.3, abs=0.02)
+    assert true_calibration_error(prediction, noise, 40) < 0.02
+
+
+@pytest.mark.parametrize("quantile", [0.5, 0.9])
+def test_expected_loss_is_the_integral(quantile):
+    def pinball(y):
+        return (y - 0.3) * (quantile - (y <= 0.3)) * norm.pdf(y, 1.1)
+
+    integral = quad(pinball, -9, 0.3)[0] + quad(pinball, 0.3, 11)[0]
+    assert quantiles.expected_loss(np.array([0.3]), np.array([1.1]), quantile) == pytest.approx(integral, abs=1e-9)
+
+
+def test_the_design_is_the_papers():
+    rng = np.random.default_rng(0)
+    slope = np.r_[np.ones(20), np.zeros(80)]
+    sample = quantiles.draw(20_000, slope, slope, rng)
+    assert np.std(sample.mean) == pytest.approx(np.sqrt(20), rel=0.03)
+    assert np.std(sample.y - sample.mean) == pytest.approx(1, rel=0.03)
+    low = sample.mean > 6  # minus the index is in the exponent: treatment is rare where it is large
+    assert sample.treatment[low].mean() == pytest.approx(0.05, abs=0.02)
+
+
+def test_coarse_keeps_order_and_few_values():
+    rng = np.random.default_rng(0)
+    X = rng.standard_normal((500, 2))
+    own, other = coarse(X, X[:5] + 10, bins=16)
+    assert len(np.unique(own[:, 0])) == 16
+    assert (np.diff(own[np.argsort(X[:, 1]), 1]) >= 0).all()
+    assert (other == 15).all()
+
+
+def command(folder, *extra):
+    code = "import sys; from orthocal.cli import main; main(sys.argv[1:])"
+    arguments = [
+        "reproduce",
+        "401k",
+        "--repeats",
+        "5",
+        "--learners",
+        "shallow",
+        "--jobs",
+        "1",
+        "--out",
+        str(folder),
+        *extra,
+    ]
+    return [sys.executable, "-c", code, *arguments]
+
+
+def ended(group, patience=30):
+    """Whether every process of a group ends in time."""
+    for _ in range(10 * patience):
+        try:
+            os.killpg(group, 0)
+        except ProcessLookupError:
+            return True
+        time.sleep(0.1)
+    return False
+
+
+@pytest.mark.parametrize("jobs", ["1", "2"])
+def test_killed_halfway_the_same_command_ends_the_same(tmp_path, jobs):
+    subprocess.run(command(tmp_path / "whole"), check=True, capture_output=True)
+    whole = (tmp_path / "whole" / "results.csv").read_bytes()
+    out = tmp_path / "killed"
+    running = subprocess.Popen(
+        command(out, "--jobs", jobs), stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, start_new_session=True
+    )
+    while not (out / "results.csv").exists() or (out / "results.csv").read_bytes().count(b"\n") < 3:
+        assert running.poll() is None
+        time.sleep(0.02)
+    running.send_signal(signal.SIGKILL)
+    running.wait()
+    killed = (out / "results.csv").read_bytes()
+    assert whole.startswith(killed)
+    assert len(killed) < len(whole)
+    assert ended(running.pid)  # no orphan computes on
+    subprocess.run(command(out, "--jobs", jobs), check=True, capture_output=True)
+    assert (out / "results.csv").read_bytes() == whole
+    assert (out / "claims.json").read_bytes() == (tmp_path / "whole" / "claims.json").read_bytes()
+
+
+def reproduced(name, folder, *extra):
+    with pytest.raises(SystemExit) as stop:
+        cli.main(["reproduce", name, "--jobs", "1", "--out", str(folder), *extra])
+    assert stop.value.code == 0
+    with (folder / "results.csv").open() as file:
+        return list(csv.DictReader(file))
+
+
+def test_401k_reduced(tmp_path, capsys):
+    rows = reproduced("401k", tmp_path, "--repeats", "2")
+    printed = capsys.readouterr().out
+    assert [(row["split"], row["learners"]) for row in rows] == [(s, k) for s in "01" for k in ("large", "shallow")]
+    for row in rows:
+        assert float(row["cate_linear_lower"]) <= float(row["cate_linear_error"]) <= float(row["cate_linear_upper"])
+    large = np.array([float(row["cate_base_quartile"]) for row in rows[::2]])
+    shallow = np.array([float(row["cate_base_quartile"]) for row in rows[1::2]])
+    assert large.mean() > shallow.mean()  # overfitted trees are worse calibrated
+    assert printed.count("HELD") == 12
+    page = (tmp_path / "page.html").read_text()
+    assert page.count("<svg") == 1
+    assert "401k.csv, the full table" in page if FULL.exists() else "reduced table" in page
+
+
+def test_quantile_reduced(tmp_path, capsys):
+    rows = reproduced("quantile", tmp_path, "--repeats", "2")
+    assert len(rows) == 12
+    base = np.array([float(row["q0.5_base_error"]) for row in rows])
+    calibrated = np.array([float(row["q0.5_linear_error"]) for row in rows])
+    assert calibrated.mean() < 0.6 * base.mean()
+    assert float(rows[5]["q0.5_double_loss"]) < float(rows[0]["q0.5_double_loss"])  # more rows, less loss
+    assert capsys.readouterr().out.count("HELD") == 4
+
+
+def test_acic_reduced(tmp_path, capsys, monkeypatch):
+    monkeypatch.setattr(acic, "DRAWS", (1, 2))
+    rows = reproduced("acic", tmp_path, "--repeats", "1", "--learners", "default")
+    assert [row["draw"] for row in rows] == ["1", "2"]
+    assert float(rows[0]["T_base_mse"]) >= float(rows[0]["T_base_error"]) ** 2
+    assert capsys.readouterr().out.count("HELD") == 8
+
+
+def test_every_effect_of_a_method_is_judged_on_the_same_rows():
+    """The uncorrected loss of the quantile experiment is the corrected one with f = Q (MATH 6.1)."""
+    from orthocal.effects.quantile import corrected_tilt
+
+    slope, weight = np.array([0.0, 2.0]), np.ones(2)
+    np.testing.assert_allclose(corrected_tilt(0.75, slope, weight, np.full(2, 0.75)), 0.75 * slope)
+
+
+def test_bad_input_gets_one_line(tmp_path, capsys):
+    cases = {
+        "`experiment` must be": ["reproduce", "nothing"],
+        "`learners` must be": ["reproduce", "401k", "--learners", "huge"],
+        "`repeats` must be": ["reproduce", "401k", "--repeats", "0"],
+        "`seed` must not": ["reproduce", "401k", "--seed", "-1"],
+    }
+    for message, arguments in cases.items():
+        with pytest.raises(SystemExit) as stop:
+            cli.main([*arguments, "--out", str(tmp_path / "out")])
+        assert stop.value.code == 2
+        assert message in capsys.readouterr().err
+    assert not (tmp_path / "out").exists()
+
+
+def test_the_registry_names_each_experiment():
+    assert set(EXPERIMENTS) == {"401k", "quantile", "acic"}
+    assert new_experiment("401k", 3, "shallow").settings()["learners"] == ["shallow"]
+
+
+def test_401k_is_found_checked_and_fetched(monkeypatch, tmp_path):
+    small = tmp_path / "401k.csv"
+    header = [*datasets.COVARIATES_401K, "net_tfa", "p401", "e401"]
+    small.write_text(
+        ",".join(header) + "\n" + ",".join(map(str, range(14))) + ",5.5,0,1\n" + ",".join(["1"] * 17) + "\n"
+    )
+    monkeypatch.setenv(datasets.VARIABLE_401K, str(small))
+    with pytest.raises(OrthocalError, match="its sha256 is"):
+        datasets.load_401k()
+    with pytest.raises(OrthocalError, match="no file is there"):
+        datasets.load_401k(tmp_path / "nowhere.csv")
+    monkeypatch.delenv(datasets.VARIABLE_401K)
+    with pytest.raises(OrthocalError, match="must be downloaded once"):
+        datasets.load_401k()
+    monkeypatch.setattr(datasets, "HOME_401K", small.as_uri())
+    with pytest.raises(OrthocalError, match="its sha256 is"):
+        datasets.load_401k()
+    assert list((tmp_path / "cache" / "orthocal").iterdir()) == []
+    import hashlib
+
+    monkeypatch.setattr(datasets, "SHA256_401K", hashlib.sha256(small.read_bytes()).hexdigest())
+    data = datasets.load_401k()
+    assert data.X.shape == (2, 14)
+    assert (data.y[0], data.treatment[0], data.instrument[0]) == (5.5, 0, 1)
+    small.unlink()
+    assert datasets.load_401k().y[0] == 5.5  # from the cache
+
+
+def test_the_reduced_table_serves_when_the_full_one_cannot_be_had(monkeypatch):
+    monkeypatch.delenv(datasets.VARIABLE_401K, raising=False)
+    data = retirement.households()
+    assert "reduced" in data.source
+    assert len(data.y) == 9275
+    assert np.mean(data.y) > 1000  # dollars, as in the full table
+
+
+@pytest.mark.skipif(not FULL.exists(), reason="the full table is not beside the project")
+def test_the_full_table():
+    data = datasets.load_401k(FULL)
+    assert data.X.shape == (9915, 14)
+    assert data.instrument.mean() == pytest.approx(0.371357, abs=1e-6)
+    assert data.y.mean() == pytest.approx(18_051.53, abs=0.01)
+    assert (data.treatment <= data.instrument).all()
