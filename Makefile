@@ -3,7 +3,9 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 
-.PHONY: demo test test-slow lint bench clean
+TOOLS := .venv-tools
+
+.PHONY: demo test test-slow test-tools test-browser lint bench clean
 
 $(VENV)/demo.stamp: pyproject.toml
 	$(PYTHON) -m venv $(VENV)
@@ -15,6 +17,14 @@ $(VENV)/dev.stamp: pyproject.toml
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[dev]'
 	touch $@ $(VENV)/demo.stamp
 
+# An environment of its own: what these libraries pin must not decide what everything else is tested with.
+$(TOOLS)/tools.stamp: pyproject.toml
+	$(PYTHON) -m venv $(TOOLS)
+	$(TOOLS)/bin/python -m pip install --quiet --disable-pip-version-check --editable '.[tools]'
+	$(TOOLS)/bin/python -m pip install --quiet --disable-pip-version-check --no-deps 'causalml>=0.15' \
+		|| echo 'CausalML does not install here; its tests are skipped.'
+	touch $@
+
 demo: $(VENV)/demo.stamp
 	$(BIN)/orthocal demo
 
@@ -23,6 +33,14 @@ test: $(VENV)/dev.stamp
 
 test-slow: $(VENV)/dev.stamp
 	$(BIN)/python -m pytest tests/statistics -m slow -rA --numprocesses 2
+
+# Needs chromium on the machine: apt-get install chromium
+test-browser: $(VENV)/dev.stamp
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[browser]'
+	ORTHOCAL_BROWSER=needed $(BIN)/python -m pytest tests/browser --numprocesses 2
+
+test-tools: $(TOOLS)/tools.stamp
+	$(TOOLS)/bin/python -m pytest tests/tools -rs --numprocesses 2
 
 lint: $(VENV)/dev.stamp
 	$(BIN)/ruff check .
@@ -33,4 +51,4 @@ bench: $(VENV)/dev.stamp
 	$(BIN)/python benchmarks/run.py
 
 clean:
-	rm -rf $(VENV) .mypy_cache .ruff_cache .pytest_cache
+	rm -rf $(VENV) $(TOOLS) .mypy_cache .ruff_cache .pytest_cache

@@ -25,7 +25,9 @@ LAYERS = {
     "orthogonal": 4,
     "orthogonality": 4,
     "refinement": 4,
+    "estimators": 4,
     "three_way": 5,
+    "schemes": 5,
     "assessment": 5,
     "calibration": 5,
     "mapfile": 5,
@@ -33,16 +35,17 @@ LAYERS = {
     "verified": 6,
     "cross_model": 6,
     "plots": 6,
-    "page": 6,
+    "notebook": 6,
     "datasets": 6,
     "tables": 6,
     "streams": 7,
+    "page": 7,
     "demo": 7,
-    "experiments": 7,
-    "cli": 8,
-    "__main__": 9,
+    "experiments": 8,
+    "cli": 9,
+    "__main__": 10,
 }
-UPWARD = {("assessment", "plots")}
+UPWARD = {("assessment", "plots"), ("assessment", "notebook"), ("estimators", "notebook")}
 
 
 def imports():

@@ -5,6 +5,7 @@ import pandas as pd
 import polars as pl
 import pyarrow as pa
 import pytest
+from scipy.sparse import csr_matrix
 
 from orthocal import OrthocalError
 from orthocal.observations import as_matrix, as_numbers, column_names, observe
@@ -94,6 +95,9 @@ def rows(**changes):
         ({"y": ["a", "b", "c", "d"]}, "`y` must hold numbers; row 0 is 'a'"),
         ({"y": [0, 1, 2]}, "`y` must have one value per row; it has 3 for 4 rows"),
         ({"y": np.ones((4, 2))}, "`y` must be one column"),
+        ({"y": None}, "`y` must be given; it is None"),
+        ({"treatment": None}, "`treatment` must be given; it is None"),
+        ({"X": csr_matrix(np.ones((4, 2)))}, "`X` must be dense; it is a sparse matrix"),
         ({"treatment": [0, 1, np.nan, 1]}, "`treatment` must be finite in every row; row 2"),
         ({"treatment": ["a", None, "b", "a"]}, "`treatment` must not be missing; row 1 is"),
         ({"treatment": [0, 1]}, "`treatment` must have one value per row"),

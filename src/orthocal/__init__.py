@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from orthocal.mapfile import load, save
     from orthocal.orthogonal import orthogonal_loss
     from orthocal.orthogonality import Population, check_orthogonality
+    from orthocal.page import report
 
 __version__ = "0.1.0"
 
@@ -67,6 +68,7 @@ _HOMES = {
     "compare": "assessment",
     "load": "mapfile",
     "orthogonal_loss": "orthogonal",
+    "report": "page",
     "save": "mapfile",
     "to_python": "export",
     "to_sql": "export",
@@ -108,6 +110,7 @@ __all__ = [
     "compare",
     "load",
     "orthogonal_loss",
+    "report",
     "save",
     "to_python",
     "to_sql",

@@ -9,22 +9,33 @@ import numpy as np
 from sklearn.base import BaseEstimator
 
 from orthocal.effects import new_effect
-from orthocal.errors import OrthocalError, UnfittedError, require_one_of
-from orthocal.models import prediction_of, warn_if_trained_on
-from orthocal.observations import as_numbers, column_names, observe
-from orthocal.orthogonal import Orthogonal, Recipe, learn_cross, learn_split, orthogonal_loss
+from orthocal.errors import OrthocalError, require_one_of
+from orthocal.estimators import (
+    EffectParameter,
+    UnfittedError,
+    effect_parameter,
+    html_of,
+    mime_bundle_of,
+    remember_columns,
+    require_columns_of,
+    tags_of,
+)
+from orthocal.models import given_or_asked, prediction_of
+from orthocal.observations import alike, observe
+from orthocal.orthogonal import Recipe, orthogonal_loss
 from orthocal.refinement import fit_calibrator
-from orthocal.three_way import Guarantee, guarantee_of, learn_three_way
+from orthocal.schemes import SCHEMES, Plan
+from orthocal.three_way import Guarantee, guarantee_of
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Mapping
 
     from orthocal.arrays import Floats
     from orthocal.calibrators import Calibrator
     from orthocal.effects import Effect
     from orthocal.losses import Loss, Overlap
     from orthocal.maps import Map, StepMap
-    from orthocal.observations import Observations
+    from orthocal.orthogonal import Orthogonal
 
 
 class CausalCalibrator(BaseEstimator):  # type: ignore[misc]
@@ -40,7 +51,9 @@ class CausalCalibrator(BaseEstimator):  # type: ignore[misc]
     method : str or calibrator, default "auto"
         ``"identity" "linear" "isotonic" "histogram" "spline" "platt" "auto"``, or an instance such as ``Histogram(bins=10)``.
     estimator : object, optional
-        A fitted effect model with ``.effect(X)`` or ``.predict(X)``, or a callable; then `prediction` need not be passed.
+        A fitted effect model of EconML, CausalML, metalearners, DoubleML (``cate(basis)``) or scikit-learn, or any callable;
+        then `prediction` need not be passed. Of a model with several arms, the arm of `effect` is meant. Where this
+        calibrator is cloned (grid search), wrap a scikit-learn model in ``sklearn.frozen.FrozenEstimator`` to keep it fitted.
     scheme : {"cross", "split", "three-way"}, default "cross"
         ``"cross"``: nuisances cross-fitted, one map on all rows (Algorithms 2 and 4). ``"split"``: nuisances from a share
         `split` of the rows, map on the rest (Algorithms 1 and 3). ``"three-way"``: bins, nuisances and values from a third of
@@ -68,6 +81,8 @@ class CausalCalibrator(BaseEstimator):  # type: ignore[misc]
     overlap_ : Overlap
     rows_ : array
         The rows the map was fitted on.
+    prediction_ : array
+        The predictions of those rows, before calibration.
     honest_prediction_ : array
         Scheme "cross" only: each row's calibrated prediction by a map fitted without its fold. For `compare` and pictures; not
         to be judged by `assess` with the same loss, whose residuals it pulls towards zero.
@@ -83,6 +98,9 @@ class CausalCalibrator(BaseEstimator):  # type: ignore[misc]
     >>> np.round(calibrator.calibrate([1.0, 3.0]), 1) + 0.0
     array([0., 1.])
     """
+
+    effect = EffectParameter()
+    __sklearn_tags__, _repr_html_, _repr_mimebundle_ = tags_of, html_of, mime_bundle_of
 
     def __init__(
         self,
@@ -132,57 +150,49 @@ class CausalCalibrator(BaseEstimator):  # type: ignore[misc]
         prediction : array of shape (rows,), optional
             The effect model's predictions, made without these rows; asked of `estimator` when left out.
         """
-        schemes = {"cross": self._cross, "split": self._split, "three-way": self._three_way}
-        require_one_of(self.scheme, schemes, "scheme")
+        require_one_of(self.scheme, SCHEMES, "scheme")
         observations = observe(
             X,
             y,
             treatment=treatment,
             instrument=instrument,
-            prediction=self._prediction(X, prediction),
+            prediction=given_or_asked(prediction, self.estimator, X, self._chosen_effect),
             sample_weight=sample_weight,
             groups=groups,
         )
         recipe = Recipe(self.learners, self.clip, self.random_state, self.n_jobs)
-        learn = schemes[self.scheme]
-        learnt, calibrator = learn(new_effect(self._effect), observations, X, nuisances, recipe)
+        plan = Plan(self._chosen_effect, self.method, self.folds, self.split, self.refinements, recipe)
+        learnt, calibrator = SCHEMES[self.scheme](plan, observations, X, nuisances)
         # Nothing is kept of a fit that failed, and nothing is left of the fit before.
         self.__dict__.pop("honest_prediction_", None)
         self.learnt_: Orthogonal = learnt
         self.calibrator_: Calibrator = calibrator
         self.map_: Map = calibrator.map_
         self.fitted_method_, self.fitted_scheme_ = self.method, self.scheme
-        self.n_features_in_ = np.shape(X)[1]
-        self.columns_ = column_names(X)
+        remember_columns(self, X)
         return self
 
-    def calibrate(self, prediction: Any) -> Floats:
-        """Return the calibrated prediction for each prediction."""
-        return self._require_fitted().map_.predict(prediction)
+    def calibrate(self, prediction: Any) -> Any:
+        """Return the calibrated prediction for each prediction, as the kind of column it came in."""
+        return alike(self._require_fitted().map_.predict(prediction), prediction)
 
-    def predict(self, X: Any) -> Floats:
-        """Return the calibrated effect of each row, asking `estimator` for its prediction."""
+    def predict(self, X: Any) -> Any:
+        """Return the calibrated effect of each row, asking `estimator` for its prediction.
+
+        The answer is a column of the kind of `X`: a pandas Series with its index, a polars Series, a pyarrow array, else numpy.
+        """
         self._require_fitted()
         if self.estimator is None:
             raise OrthocalError(
                 "`predict` must have an effect model to ask; `estimator` is None. Use calibrate(prediction), or "
                 "CausalCalibrator(estimator=model)."
             )
-        self._require_same_columns(X)
-        return self.calibrate(prediction_of(self.estimator, X))
-
-    @property
-    def effect(self) -> Callable[[Any], Floats]:
-        """``effect(X)`` is ``predict(X)``, as EconML's models have it; the parameter is ``get_params()["effect"]``."""
-        return self.predict
-
-    @effect.setter
-    def effect(self, effect: str | Effect) -> None:
-        self._effect = effect
+        require_columns_of(self, X)
+        return alike(self.map_.predict(prediction_of(self.estimator, X, self._chosen_effect)), X)
 
     def get_params(self, deep: bool = True) -> dict[str, Any]:
         """Return the parameters, `effect` among them, whose attribute is a method."""
-        return {**super().get_params(deep), "effect": self._effect}
+        return {**super().get_params(deep), "effect": effect_parameter(self)}
 
     def score(
         self,
@@ -200,10 +210,10 @@ class CausalCalibrator(BaseEstimator):  # type: ignore[misc]
 
         Nuisances are cross-fitted on these rows. Only differences between scores on the same rows have a meaning.
         """
-        before = self._prediction(X, prediction)
+        before = given_or_asked(prediction, self.estimator, X, self._chosen_effect)
         after = self._require_fitted().map_.predict(before)
         loss = orthogonal_loss(
-            self._effect,
+            self._chosen_effect,
             X,
             y,
             treatment=treatment,
@@ -240,6 +250,11 @@ class CausalCalibrator(BaseEstimator):  # type: ignore[misc]
         """The rows the map was fitted on."""
         return self._require_fitted().learnt_.rows
 
+    @property
+    def prediction_(self) -> Floats:
+        """The predictions of those rows, before calibration."""
+        return cast("Floats", self._require_fitted().learnt_.prediction)
+
     @cached_property
     def honest_prediction_(self) -> Floats:
         """Each row's calibrated prediction by a map fitted without its fold (scheme "cross" only)."""
@@ -248,7 +263,7 @@ class CausalCalibrator(BaseEstimator):  # type: ignore[misc]
             raise OrthocalError(
                 f"`honest_prediction_` must have scheme='cross'; it is {scheme!r}. Judge the map on rows not in `rows_`."
             )
-        fold, prediction = self._require_fitted().learnt_.fold, self._fitted_prediction
+        fold, prediction = self._require_fitted().learnt_.fold, self.prediction_
         honest = np.empty(len(prediction))
         for k in np.unique(fold):
             others = np.flatnonzero(fold != k)
@@ -261,7 +276,7 @@ class CausalCalibrator(BaseEstimator):  # type: ignore[misc]
     def boxed_(self) -> float:
         """Share of the fitted rows whose calibrated prediction sits on a bound of the loss."""
         low, high = self.loss_.bounds
-        calibrated = self.map_.predict(self._fitted_prediction)
+        calibrated = self.map_.predict(self.prediction_)
         return float(np.mean((calibrated <= low) | (calibrated >= high)))
 
     def guarantee(self, delta: float = 0.05) -> Guarantee:
@@ -269,41 +284,11 @@ class CausalCalibrator(BaseEstimator):  # type: ignore[misc]
         scheme = self._require_fitted().fitted_scheme_
         if scheme != "three-way":
             raise OrthocalError(f"`guarantee` must have scheme='three-way'; it is {scheme!r}.")
-        return guarantee_of(self.loss_, cast("StepMap", self.map_), self._fitted_prediction, delta)
-
-    def _cross(
-        self, effect: Effect, rows: Observations, X: Any, given: Mapping[str, Any] | None, recipe: Recipe
-    ) -> tuple[Orthogonal, Calibrator]:
-        return self._with_calibrator(learn_cross(effect, rows, X, given, self.folds, recipe))
-
-    def _split(
-        self, effect: Effect, rows: Observations, X: Any, given: Mapping[str, Any] | None, recipe: Recipe
-    ) -> tuple[Orthogonal, Calibrator]:
-        return self._with_calibrator(learn_split(effect, rows, X, given, self.split, recipe))
-
-    def _three_way(
-        self, effect: Effect, rows: Observations, X: Any, given: Mapping[str, Any] | None, recipe: Recipe
-    ) -> tuple[Orthogonal, Calibrator]:
-        return learn_three_way(effect, rows, X, given, self.method, recipe, self.refinements)
-
-    def _with_calibrator(self, learnt: Orthogonal) -> tuple[Orthogonal, Calibrator]:
-        prediction = cast("Floats", learnt.prediction)  # fit asked for it
-        return learnt, fit_calibrator(self.method, prediction, learnt.loss, self.refinements, learnt.fold)
+        return guarantee_of(self.loss_, cast("StepMap", self.map_), self.prediction_, delta)
 
     @property
-    def _fitted_prediction(self) -> Floats:
-        return cast("Floats", self.learnt_.prediction)
-
-    def _prediction(self, X: Any, prediction: Any) -> Floats:
-        if prediction is not None:
-            return as_numbers(prediction, "prediction")
-        if self.estimator is None:
-            raise OrthocalError(
-                "`prediction` must be given, or an `estimator` to ask for it; both are None. "
-                "Pass the effect model's predictions on rows it was not trained on."
-            )
-        warn_if_trained_on(self.estimator, X)
-        return prediction_of(self.estimator, X)
+    def _chosen_effect(self) -> Effect:
+        return new_effect(effect_parameter(self))
 
     def _require_fitted(self) -> Self:
         if "map_" not in self.__dict__:
@@ -311,11 +296,3 @@ class CausalCalibrator(BaseEstimator):  # type: ignore[misc]
                 "This CausalCalibrator must be fitted first. Call fit(X, y, treatment=..., prediction=...)."
             )
         return self
-
-    def _require_same_columns(self, X: Any) -> None:
-        if column_names(X) != self.columns_ or np.shape(X)[1] != self.n_features_in_:
-            seen = self.columns_ or f"{self.n_features_in_} columns"
-            now = column_names(X) or f"{np.shape(X)[1]} columns"
-            raise OrthocalError(
-                f"`X` must have the columns it had in fit, {seen}; it has {now}. Select and order them alike."
-            )

@@ -10,11 +10,21 @@ from sklearn.utils import _safe_indexing
 
 from orthocal.effects import new_effect
 from orthocal.errors import OrthocalError, require_one_of
+from orthocal.estimators import (
+    EffectParameter,
+    UnfittedError,
+    effect_parameter,
+    html_of,
+    mime_bundle_of,
+    remember_columns,
+    require_columns_of,
+    tags_of,
+)
 from orthocal.folds import assign_folds, generator
 from orthocal.losses import QuadraticLoss
 from orthocal.models import prediction_of
 from orthocal.nuisances.wrapped import fit_weighted
-from orthocal.observations import encode, observe
+from orthocal.observations import alike, encode, observe
 from orthocal.orthogonal import Recipe, learn_cross
 from orthocal.refinement import fit_calibrator
 
@@ -68,6 +78,9 @@ class CrossCalibratedModel(BaseEstimator):  # type: ignore[misc]
     (2,)
     """
 
+    effect = EffectParameter()
+    __sklearn_tags__, _repr_html_, _repr_mimebundle_ = tags_of, html_of, mime_bundle_of
+
     def __init__(
         self,
         estimator: Any,
@@ -106,7 +119,7 @@ class CrossCalibratedModel(BaseEstimator):  # type: ignore[misc]
         require_one_of(self.combine, COMBINE, "combine")
         columns = {"treatment": treatment, "instrument": instrument, "sample_weight": sample_weight, "groups": groups}
         rows = observe(X, y, **columns)
-        effect, rng = new_effect(self.effect), generator(self.random_state)
+        effect, rng = new_effect(effect_parameter(self)), generator(self.random_state)
         effect.nuisances(rows)
         fold = assign_folds(self.folds, effect.strata(rows), rows.groups, rng)
         recipe = Recipe(self.learners, self.clip, rng, self.n_jobs)
@@ -114,23 +127,33 @@ class CrossCalibratedModel(BaseEstimator):  # type: ignore[misc]
             matrix, self.encoding_ = encode(X)
             self.loss_: Loss = learn_cross(effect, rows, X, nuisances, fold, recipe).loss
             self.models_ = _regressors(self.estimator, matrix, self.loss_, fold)
-            self.prediction_ = _out_of_fold(self.models_, matrix, fold)
+            self.prediction_ = _out_of_fold(self.models_, matrix, fold, effect)
         else:
             self.models_ = [self._own_model(X, rows, np.flatnonzero(fold != k)) for k in range(int(fold.max()) + 1)]
-            self.prediction_ = _out_of_fold(self.models_, X, fold)
+            self.prediction_ = _out_of_fold(self.models_, X, fold, effect)
             predicted = observe(X, y, prediction=self.prediction_, **columns)
             self.loss_ = learn_cross(effect, predicted, X, nuisances, fold, recipe).loss
         self.calibrator_ = fit_calibrator(self.method, self.prediction_, self.loss_, fold=fold)
         self.map_: Map = self.calibrator_.map_
+        remember_columns(self, X)
         return self
 
-    def predict(self, X: Any) -> Floats:
-        """Return the calibrated effect of each row: the fold models' calibrated answers, combined."""
+    def predict(self, X: Any) -> Any:
+        """Return the calibrated effect of each row: the fold models' calibrated answers, combined.
+
+        The answer is a column of the kind of `X`: a pandas Series with its index, a polars Series, a pyarrow array, else numpy.
+        """
         if not hasattr(self, "map_"):
-            raise OrthocalError("This CrossCalibratedModel must be fitted first. Call fit(X, y, treatment=...).")
+            raise UnfittedError("This CrossCalibratedModel must be fitted first. Call fit(X, y, treatment=...).")
+        require_columns_of(self, X)
         asked = encode(X, like=self.encoding_)[0] if hasattr(self.estimator, "fit") else X
-        answers = [self.map_.predict(prediction_of(model, asked)) for model in self.models_]
-        return np.asarray(COMBINE[self.combine](np.stack(answers), axis=0))
+        effect = new_effect(effect_parameter(self))
+        answers = [self.map_.predict(prediction_of(model, asked, effect)) for model in self.models_]
+        return alike(np.asarray(COMBINE[self.combine](np.stack(answers), axis=0)), X)
+
+    def get_params(self, deep: bool = True) -> dict[str, Any]:
+        """Return the parameters, `effect` among them, whose attribute is a method."""
+        return {**super().get_params(deep), "effect": effect_parameter(self)}
 
     def _own_model(self, X: Any, rows: Observations, train: Integers) -> Any:
         model = self.estimator(_safe_indexing(X, train), rows.outcome[train], rows.treatment[train])
@@ -154,9 +177,9 @@ def _regressors(estimator: Any, X: Floats, loss: Loss, fold: Integers) -> list[A
     return models
 
 
-def _out_of_fold(models: list[Any], X: Any, fold: Integers) -> Floats:
+def _out_of_fold(models: list[Any], X: Any, fold: Integers, effect: Effect) -> Floats:
     prediction = np.empty(len(fold))
     for k, model in enumerate(models):
         own = np.flatnonzero(fold == k)
-        prediction[own] = prediction_of(model, _safe_indexing(X, own))
+        prediction[own] = prediction_of(model, _safe_indexing(X, own), effect)
     return prediction

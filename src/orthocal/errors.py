@@ -20,10 +20,6 @@ class OrthocalError(ValueError):
     """An input breaks a rule; the message says which, where, and what to do."""
 
 
-class UnfittedError(OrthocalError, AttributeError):
-    """Something was asked of an object that must be fitted first."""
-
-
 class UnavailableError(OrthocalError):
     """Data that must be fetched from elsewhere cannot be had."""
 

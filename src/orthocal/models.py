@@ -2,36 +2,58 @@
 
 from __future__ import annotations
 
+import inspect
 import warnings
+from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from sklearn.exceptions import NotFittedError
 
 from orthocal.errors import HonestyWarning, OrthocalError
-from orthocal.observations import as_matrix, as_numbers
+from orthocal.observations import as_matrix, as_numbers, column_names
 
 if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping, Sequence
+
     from orthocal.arrays import Floats
 
 REMEMBERED_ROWS = ("X_train_", "X_fit_", "_fit_X")
 """Where scikit-learn's Gaussian processes, kernel machines and neighbours keep their training rows."""
 
 
-def prediction_of(model: Any, X: Any) -> Floats:
-    """Return the model's effect on each row: ``model.effect(X)``, ``model.predict(X)`` or ``model(X)``."""
-    for ask in (getattr(model, "effect", None), getattr(model, "predict", None), model):
-        if callable(ask):
-            try:
-                return as_numbers(np.asarray(ask(X)), "prediction", len(X))
-            except NotFittedError:
-                raise OrthocalError(
-                    f"`estimator` must be fitted, on other rows than these; this {type(model).__name__} is not. Fit it first."
-                ) from None
-    raise OrthocalError(
-        f"`estimator` must have .effect(X) or .predict(X), or be callable; it is a {type(model).__name__}. "
-        "Pass the predictions themselves as `prediction`."
-    )
+def prediction_of(model: Any, X: Any, effect: Any = None) -> Floats:
+    """Return the model's effect on each row.
+
+    Parameters
+    ----------
+    model : object
+        With ``.effect(X)`` (EconML), ``.predict(X)`` (CausalML, metalearners, scikit-learn) or ``.confint(basis)`` (DoubleML's
+        best linear predictor), or a callable. `X` reaches it as it is.
+    effect : Effect, optional
+        Its ``arm`` and ``control``, where it has them, say which effect is meant when the model knows several.
+    """
+    try:
+        answer = _way_to_ask(model)(model, X, effect)
+    except NotFittedError:
+        raise OrthocalError(
+            f"`estimator` must be fitted, on other rows than these; this {type(model).__name__} is not. Fit it first, and wrap "
+            "it in sklearn.frozen.FrozenEstimator where it would be cloned."
+        ) from None
+    return as_numbers(_one_column(answer, model, effect), "prediction", len(X))
+
+
+def given_or_asked(prediction: Any, model: Any, X: Any, effect: Any) -> Floats:
+    """Return the predictions as given; where none are, ask the model, which must not have been trained on these rows."""
+    if prediction is not None:
+        return as_numbers(prediction, "prediction")
+    if model is None:
+        raise OrthocalError(
+            "`prediction` must be given, or an `estimator` to ask for it; both are None. "
+            "Pass the effect model's predictions on rows it was not trained on."
+        )
+    warn_if_trained_on(model, X)
+    return prediction_of(model, X, effect)
 
 
 def warn_if_trained_on(model: Any, X: Any) -> None:
@@ -45,3 +67,111 @@ def warn_if_trained_on(model: Any, X: Any) -> None:
                 HonestyWarning,
                 stacklevel=3,
             )
+
+
+def _ask_effect(model: Any, X: Any, effect: Any) -> Any:
+    """EconML asks back: between which two treatments?"""
+    between = {"T0": getattr(effect, "control", None), "T1": getattr(effect, "arm", None)}
+    return model.effect(X, **_taken_by(model.effect, between))
+
+
+def _ask_predict(model: Any, X: Any, effect: Any) -> Any:
+    """The package metalearners asks back whether the rows are new to the model, which they must be."""
+    del effect
+    return model.predict(X, **_taken_by(model.predict, {"is_oos": True}))
+
+
+def _ask_confint(model: Any, X: Any, effect: Any) -> Any:
+    """DoubleML's best linear predictor gives the effect at a basis beside its interval."""
+    del effect
+    return model.confint(basis=X)["effect"]
+
+
+def _ask_call(model: Any, X: Any, effect: Any) -> Any:
+    del effect
+    return model(X)
+
+
+def _way_to_ask(model: Any) -> Callable[[Any, Any, Any], Any]:
+    """Return the first way to ask that the model offers."""
+    offers = {
+        _ask_effect: callable(getattr(model, "effect", None)),
+        _ask_predict: callable(getattr(model, "predict", None)),
+        _ask_confint: "basis" in _parameters(getattr(model, "confint", None)),
+        _ask_call: callable(model),
+    }
+    for ask, offered in offers.items():
+        if offered and not isinstance(model, type):
+            return ask
+    shown = f"the class {model.__name__}" if isinstance(model, type) else f"a {type(model).__name__}"
+    raise OrthocalError(
+        f"`estimator` must have .effect(X) or .predict(X), or be callable; it is {shown}. "
+        "Pass the predictions themselves as `prediction`."
+    )
+
+
+def _parameters(function: Any) -> Mapping[str, Any]:
+    """Return the parameters of a function, or none where it does not tell."""
+    with suppress(TypeError, ValueError):
+        return inspect.signature(function).parameters
+    return {}
+
+
+def _taken_by(function: Any, arguments: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the arguments that have a value and a place in the function."""
+    parameters = _parameters(function)
+    return {name: value for name, value in arguments.items() if value is not None and name in parameters}
+
+
+ARMS: tuple[Callable[[Any], Sequence[Any]], ...] = (
+    lambda model: (model.control_name, *model.t_groups),
+    lambda model: tuple(model.classes_),
+    lambda model: range(model.n_variants),
+)
+"""Where CausalML's meta-learners, its uplift forests and metalearners keep their arms; the first is the control."""
+
+
+def _one_column(answer: Any, model: Any, effect: Any) -> Any:
+    """Return the column that is meant, of an answer that may have one column per arm."""
+    names = column_names(answer)
+    if names is None and np.ndim(answer) == 1:
+        return answer
+    columns = np.asarray(answer)
+    if columns.ndim == 3 and columns.shape[2] <= 2:  # metalearners: one number, or one per class
+        columns = columns[:, :, -1]
+    if columns.ndim != 2 or columns.shape[1] == 1:
+        return columns
+    arms = names or _arms_against_control(model, columns.shape[1], effect)
+    arm = getattr(effect, "arm", None)
+    if arm is None or not arms:
+        raise OrthocalError(
+            f"`estimator` must give one effect per row; this {type(model).__name__} gives {columns.shape[1]} columns and nothing "
+            "says which is meant. Pass a function that selects one, such as lambda X: model.predict(X)[:, 0]."
+        )
+    if arm not in arms:
+        known = ", ".join(map(repr, np.array(arms).tolist()))
+        raise OrthocalError(
+            f"The arm of `effect` must be one the estimator knows, {known}; it is {arm!r}. "
+            "Name it, as in CATE(arm=..., control=...)."
+        )
+    return columns[:, arms.index(arm)]
+
+
+def _arms_against_control(model: Any, count: int, effect: Any) -> tuple[Any, ...]:
+    """Return the arm of each of `count` columns, whose effects must be against the control that is meant."""
+    for find in ARMS:
+        with suppress(AttributeError, TypeError):
+            control, *arms = find(model)
+            if len(arms) == count:
+                return _checked_against(control, arms, effect)
+    return ()
+
+
+def _checked_against(control: Any, arms: list[Any], effect: Any) -> tuple[Any, ...]:
+    meant = getattr(effect, "control", control)
+    if meant != control:
+        raise OrthocalError(
+            f"The estimator's effects are against {control!r}, so the control of `effect` must be that; it is {meant!r}. "
+            "Pass a function that subtracts one column from another."
+        )
+    return tuple(arms)

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import narwhals as nw
 import numpy as np
 from narwhals.exceptions import DuplicateError
+from scipy.sparse import issparse
 
 from orthocal.errors import OrthocalError, require_finite, require_length, require_rows, require_weights
 
@@ -128,11 +129,8 @@ def encode(X: Any, like: Encoding | None = None) -> tuple[Floats, Encoding]:
     """Return covariates as a matrix of numbers, and how they became it; `like` repeats an earlier encoding."""
     names, columns = _named_columns(X)
     encoding = Encoding(column_names(X), len(columns), {})
-    if like is not None and (encoding.columns, encoding.count) != (like.columns, like.count):
-        seen, now = (e.columns or f"{e.count} columns" for e in (like, encoding))
-        raise OrthocalError(
-            f"`X` must have the columns it had in fit, {seen}; it has {now}. Select and order them alike."
-        )
+    if like is not None:
+        require_columns(X, like.columns, like.count)
     blocks = []
     for name, values in zip(names, columns, strict=True):
         block, levels = _encoded(values, name, None if like is None else like.levels.get(name))
@@ -163,6 +161,10 @@ def _named_columns(X: Any) -> tuple[list[str], list[Labels]]:
     frame = _frame(X)
     if isinstance(frame, nw.DataFrame):
         return list(frame.columns), [_series_values(frame[name]) for name in frame.columns]
+    if issparse(X):
+        raise OrthocalError(
+            "`X` must be dense; it is a sparse matrix. Pass X.toarray(), or fewer columns if that is large."
+        )
     matrix = np.asarray(X) if isinstance(X, np.ndarray) else np.array([list(row) for row in X], dtype=object)
     if matrix.dtype.kind in "mMcV":
         raise OrthocalError(
@@ -181,7 +183,35 @@ def column_names(X: Any) -> tuple[str, ...] | None:
     return tuple(frame.columns) if isinstance(frame, nw.DataFrame) else None
 
 
+def require_columns(X: Any, names: tuple[str, ...] | None, count: int) -> None:
+    """New rows have the columns of the rows that were learnt from."""
+    named, shape = column_names(X), np.shape(X)
+    if named != names or shape[1:] != (count,):
+        seen, now = names or f"{count} columns", named or f"shape {shape}"
+        raise OrthocalError(
+            f"`X` must have the columns it had in fit, {seen}; it has {now}. Select and order them alike."
+        )
+
+
+def alike(values: Floats, source: Any, name: str = "effect") -> Any:
+    """Return one number per row as the kind of column its rows came in.
+
+    A pandas Series with the index of the rows, a polars Series, a pyarrow array; numpy for everything else. A column keeps its
+    name, a table's rows get `name`.
+    """
+    native = nw.from_native(source, eager_only=True, allow_series=True, pass_through=True)
+    if isinstance(native, nw.DataFrame | nw.Series):
+        column = nw.new_series(getattr(native, "name", name), values, nw.Float64, backend=native.implementation)
+        index = nw.maybe_get_index(native)
+        return nw.to_native(column if index is None else nw.maybe_set_index(column, index=index))
+    pyarrow = nw.dependencies.get_pyarrow()
+    is_arrow = pyarrow is not None and isinstance(source, pyarrow.Array)  # narwhals knows chunked arrays only
+    return pyarrow.array(values) if is_arrow else values
+
+
 def _vector(values: Any, name: str, n: int | None) -> Labels:
+    if values is None:
+        raise OrthocalError(f"`{name}` must be given; it is None. Pass one value per row.")
     series = nw.from_native(values, series_only=True, pass_through=True)
     column = _series_values(series) if isinstance(series, nw.Series) else np.asarray(values)
     if column.ndim == 2 and column.shape[1] == 1:

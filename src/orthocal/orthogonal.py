@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 
 from orthocal.effects import Effect, new_effect
+from orthocal.effects.words import words_of
 from orthocal.errors import OrthocalError, require_inside
 from orthocal.folds import assign_folds, generator, split_rows
+from orthocal.losses import Origin
 from orthocal.nuisances.cross_fit import Fitted, check_given, cross_fit
+from orthocal.nuisances.learners import choose_learners
 from orthocal.observations import Observations, observe
 
 if TYPE_CHECKING:
@@ -155,7 +158,8 @@ def learn_cross(
     known = check_given(wanted, given, X, len(observations))
     fitted = _fit(wanted, observations, known, fold, recipe, rng, None)
     every = np.arange(len(observations))
-    return Orthogonal(effect.loss(observations, fitted), fitted.values, observations.prediction, fold, every)
+    loss = _stamped(effect.loss(observations, fitted), effect, wanted, known, fold, recipe)
+    return Orthogonal(loss, fitted.values, observations.prediction, fold, every)
 
 
 def learn_split(
@@ -187,10 +191,33 @@ def learn_given_split(
     known = check_given(effect.nuisances(observations), given, X, len(observations))
     known = {name: value[used] for name, value in known.items()}
     chosen, rng = observations[used], generator(recipe.random_state)
-    fitted = _fit(effect.nuisances(chosen), chosen, known, part, recipe, rng, [1])
+    wanted = effect.nuisances(chosen)
+    fitted = _fit(wanted, chosen, known, part, recipe, rng, [1])
     rows = used[part == 1]
     rest = observations[rows]
-    return Orthogonal(effect.loss(rest, fitted), fitted.values, rest.prediction, part[part == 1], rows)
+    loss = _stamped(effect.loss(rest, fitted), effect, wanted, known, part, recipe)
+    return Orthogonal(loss, fitted.values, rest.prediction, part[part == 1], rows)
+
+
+def _stamped(
+    loss: Loss, effect: Effect, wanted: Sequence[Nuisance], known: Mapping[str, Any], fold: Integers, recipe: Recipe
+) -> Loss:
+    """Return the loss with its origin written on it; an own loss that has no place for one stays as it is."""
+    if not hasattr(loss, "origin"):
+        return loss
+    words, learners = words_of(effect), choose_learners(wanted, recipe.learners)
+    origin = Origin(
+        repr(effect),
+        words.estimand,
+        words.formula,
+        words.assumption,
+        {n.name: "given" if set(n.names) <= set(known) else " ".join(repr(learners[n.name]).split()) for n in wanted},
+        len(np.unique(fold)),
+        recipe.clip,
+        str(recipe.random_state) if isinstance(recipe.random_state, int) else "not recorded",
+        len(fold),
+    )
+    return cast("Loss", replace(cast("Any", loss), origin=origin))
 
 
 def _fit(

@@ -11,6 +11,8 @@ from scipy.stats import norm
 from orthocal.errors import OrthocalError
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
@@ -157,16 +159,20 @@ def before_and_after(before: Assessment, after: Assessment, *, title: str | None
     figure, axes = plt.subplots(1, 2, figsize=(10.4, 5.6), layout="constrained")
     reliability(before, axes[0], title="before", color=GREY, marker="s")
     reliability(after, axes[1], title="after calibration")
-    both = [*axes[0].get_xlim(), *axes[1].get_xlim()]
-    for ax in axes:
-        ax.set_xlim(min(both), max(both))
-    tall = both if before.curve is not None else [*axes[0].get_ylim(), *axes[1].get_ylim()]
-    for ax in axes:
-        ax.set_ylim(min(tall), max(tall))
+    on_one_scale(axes, square=before.curve is not None)
     axes[1].set_ylabel("")
     if title:
         figure.suptitle(title, fontsize="x-large")
     return figure
+
+
+def on_one_scale(axes: Sequence[Axes], *, square: bool) -> None:
+    """Give pictures the same limits; `square` ones have the same upwards as across."""
+    across = [end for ax in axes for end in ax.get_xlim()]
+    up = across if square else [end for ax in axes for end in ax.get_ylim()]
+    for ax in axes:
+        ax.set_xlim(min(across), max(across))
+        ax.set_ylim(min(up), max(up))
 
 
 def _axes(ax: Axes | None, size: tuple[float, float]) -> Axes:

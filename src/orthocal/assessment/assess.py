@@ -175,7 +175,7 @@ def _assess(prediction: Any, loss: Loss, settings: Settings) -> Assessment:
         "rows": len(prediction),
         "predictions": prediction[np.linspace(0, len(prediction) - 1, min(len(prediction), 1000)).astype(int)],
     }
-    return Assessment(**numbers, verdict=verdict(numbers))
+    return Assessment(**numbers, verdict=verdict(numbers), origin=getattr(loss, "origin", None))
 
 
 def _average(prediction: Floats, loss: Loss, level: float) -> Average:

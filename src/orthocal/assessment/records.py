@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
     from orthocal.arrays import Floats
-    from orthocal.losses import Overlap
+    from orthocal.losses import Origin, Overlap
 
 
 @dataclass(frozen=True)
@@ -231,6 +231,8 @@ class Assessment:
     predictions : array
         At most a thousand quantiles of the predictions, for pictures.
     verdict : str
+    origin : Origin or None
+        How the loss was made.
     """
 
     error: float
@@ -257,6 +259,7 @@ class Assessment:
     rows: int
     predictions: Floats
     verdict: str
+    origin: Origin | None = None
 
     def summary(self) -> str:
         """Return the verdict and the numbers behind it as text."""
@@ -275,6 +278,11 @@ class Assessment:
         from orthocal.plots import reliability
 
         return reliability(self, ax=ax)
+
+    def _repr_html_(self) -> str:
+        from orthocal.notebook import assessment_html
+
+        return assessment_html(self)
 
 
 @dataclass(frozen=True)
@@ -307,6 +315,11 @@ class Comparison:
     def to_dict(self) -> dict[str, Any]:
         """Return everything as plain numbers and strings, ready for JSON."""
         return dict(_plain(self))
+
+    def _repr_html_(self) -> str:
+        from orthocal.notebook import comparison_html
+
+        return comparison_html(self)
 
 
 def _plain(value: Any) -> Any:

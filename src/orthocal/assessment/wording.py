@@ -31,9 +31,7 @@ def verdict(numbers: Mapping[str, Any]) -> str:
 
     Three looks are taken, at the interval of the error and at the linear and range tests, so the tests share half the level.
     """
-    tests = {name: test for name, test in numbers["tests"].items() if name in {"linear", "range"}}
-    alpha = (1 - numbers["level"]) / 2 / len(tests)
-    speaking = {name: t.p_value for name, t in tests.items() if t.p_value is not None and t.p_value < alpha}
+    speaking = _speaking(numbers)
     low, high = (_number(end) for end in numbers["interval"])
     error, interval = _number(numbers["error"]), f"{_percent(numbers)} interval {low} to {high}"
     if numbers["interval"][0] > 0:
@@ -49,6 +47,18 @@ def verdict(numbers: Mapping[str, Any]) -> str:
         f"No miscalibration was detected: an error of {detectable} or more would have been seen with probability 0.8"
     )
     return " ".join([f"{first} (error {error}, {interval}).", *_in_groups(numbers)])
+
+
+def is_detected(assessment: Assessment) -> bool:
+    """Return whether an assessment shows miscalibration: by the interval of the error, or by the linear or range test."""
+    return assessment.interval[0] > 0 or bool(_speaking(vars(assessment)))
+
+
+def _speaking(numbers: Mapping[str, Any]) -> dict[str, float]:
+    """Return the p-values of the tests that reject at their share of the level."""
+    tests = {name: test for name, test in numbers["tests"].items() if name in {"linear", "range"}}
+    alpha = (1 - numbers["level"]) / 2 / len(tests)
+    return {name: t.p_value for name, t in tests.items() if t.p_value is not None and t.p_value < alpha}
 
 
 def sensitivity(interval: tuple[float, float]) -> Sensitivity:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from orthocal.effects.arms import (
     both_propensities,
@@ -14,6 +14,7 @@ from orthocal.effects.arms import (
     strata_of,
 )
 from orthocal.effects.formulas import pseudo_outcome
+from orthocal.effects.words import Words
 from orthocal.losses import QuadraticLoss
 
 if TYPE_CHECKING:
@@ -42,6 +43,10 @@ class CATE:
     CATE(arm='drug', control='placebo')
     """
 
+    words: ClassVar[Words] = Words(
+        "The average effect of the arm against the control among people alike in the covariates, E[Y(arm) - Y(control) | X].",
+        "squared loss on chi = mu1 - mu0 + 1{arm}/pi1 (y - mu1) - 1{control}/pi0 (y - mu0)",
+    )
     arm: Any = 1
     control: Any = 0
 

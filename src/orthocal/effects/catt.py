@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from orthocal.effects.arms import (
     both_propensities,
@@ -13,6 +13,7 @@ from orthocal.effects.arms import (
     require_levels,
     strata_of,
 )
+from orthocal.effects.words import Words
 from orthocal.losses import QuadraticLoss
 
 if TYPE_CHECKING:
@@ -33,6 +34,11 @@ class CATT:
     arm, control : object
     """
 
+    words: ClassVar[Words] = Words(
+        "The average effect on those who got the arm, E[pi tau | prediction] / E[pi | prediction].",
+        "ratio loss with numerator (1{arm} - 1{control} pi1/pi0) (y - mu0) and mass 1{arm}",
+        "Treatment is as good as random among people alike in the covariates, and whoever was treated could have been a control.",
+    )
     arm: Any = 1
     control: Any = 0
 

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
+from orthocal.effects.words import Words
 from orthocal.errors import OrthocalError, require_finite
 from orthocal.losses import QuadraticLoss
 
@@ -48,6 +49,11 @@ class PseudoOutcome:
     ... )
     """
 
+    words: ClassVar[Words] = Words(
+        "An effect of the user's own.",
+        "squared loss on m + correction, both as the user defines them",
+        "Those of the user's effect.",
+    )
     nuisances: Callable[[Observations], Sequence[Nuisance]]
     m: Callable[[Observations, Fitted], Any]
     correction: Callable[[Observations, Fitted], Any]

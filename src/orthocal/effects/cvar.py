@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
 from orthocal.effects.arms import overlap_of, propensity_nuisance, require_levels
 from orthocal.effects.formulas import doubly_robust_mean
 from orthocal.effects.quantile import law_nuisance
+from orthocal.effects.words import Words
 from orthocal.errors import require_inside
 from orthocal.losses import QuadraticLoss
 
@@ -35,6 +36,10 @@ class CVaRUnderTreatment:
     arm : object
     """
 
+    words: ClassVar[Words] = Words(
+        "The mean of the largest outcomes under the arm, those beyond their conditional quantile.",
+        "squared loss on h + 1{arm}/pi (H - h), H = q + (y - q)_+ / (1 - Q), q the conditional quantile, h the mean of H",
+    )
     level: float = 0.9
     arm: Any = 1
 

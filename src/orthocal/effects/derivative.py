@@ -5,10 +5,11 @@ from __future__ import annotations
 import warnings
 from dataclasses import dataclass
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
+from orthocal.effects.words import Words
 from orthocal.errors import OrthocalError, OverlapWarning, require_at_least, require_one_of
 from orthocal.losses import QuadraticLoss
 from orthocal.nuisances import Nuisance
@@ -52,6 +53,11 @@ class CausalDerivative:
     CausalDerivative(correction='shift', step=None)
     """
 
+    words: ClassVar[Words] = Words(
+        "The average change of the outcome for a little more treatment among people alike in the covariates.",
+        "squared loss on chi = d mu/da + zeta (y - mu), zeta the correction for the law of the treatment",
+        "Treatment is as good as random among people alike in the covariates, and its density vanishes at the ends of its range.",
+    )
     correction: str = "shift"
     step: float | None = None
 

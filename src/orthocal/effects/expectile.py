@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
 from orthocal.effects.arms import hajek, overlap_of, propensity_nuisance, require_levels
 from orthocal.effects.quantile import law_nuisance, level_of
+from orthocal.effects.words import Words
 from orthocal.errors import require_inside
 from orthocal.losses import ExpectileLoss
 
@@ -32,6 +33,10 @@ class ExpectileUnderTreatment:
     arm : object
     """
 
+    words: ClassVar[Words] = Words(
+        "The expectile of the outcome under the arm among people alike in the covariates.",
+        "expectile loss with inverse propensity weights, corrected by (1{arm}/pi - 1) times the mean score at the level judged",
+    )
     level: float = 0.5
     arm: Any = 1
 

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import warnings
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 
 from orthocal.effects.arms import outcome_nuisance, overlap_of, propensity_nuisance, require_binary
+from orthocal.effects.words import Words
 from orthocal.errors import OrthocalError, OverlapWarning, require_inside, require_one_of
 from orthocal.losses import QuadraticLoss
 from orthocal.nuisances import Nuisance
@@ -49,6 +50,13 @@ class LATE:
     LATE(target='compliers', min_first_stage=0.05)
     """
 
+    words: ClassVar[Words] = Words(
+        "The average effect of treatment on compliers alike in the covariates: those whom the instrument moves.",
+        "psi_V = E[V|z=1,x] - E[V|z=0,x] + (z/pi - (1-z)/(1-pi)) (V - E[V|z,x]) for V = Y and A; population: squared loss on "
+        "chi = tau + (psi_Y - tau psi_A)/q with q the share of compliers; compliers: ratio loss psi_Y over psi_A",
+        "The instrument is as good as random among people alike in the covariates, moves the outcome through treatment only, "
+        "and moves treatment in one direction only.",
+    )
     target: str = "population"
     min_first_stage: float = 0.05
 

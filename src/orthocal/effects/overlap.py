@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 
 from orthocal.effects.arms import outcome_nuisance, overlap_of, require_binary
+from orthocal.effects.words import Words
 from orthocal.losses import QuadraticLoss
 from orthocal.nuisances import Nuisance
 
@@ -25,6 +26,12 @@ class OverlapCATE:
     People who were almost sure of one treatment count little, so nothing is divided by a propensity: steady under poor overlap,
     at the price of another target than the CATE's. Treatment 0 or 1. Orthogonal (MATH 2).
     """
+
+    words: ClassVar[Words] = Words(
+        "The average effect weighted by overlap, E[pi (1 - pi) tau | prediction] / E[pi (1 - pi) | prediction].",
+        "ratio loss with numerator (a - pi) (y - m) and mass (a - pi)^2, m the mean outcome over both arms",
+        "Treatment is as good as random among people alike in the covariates.",
+    )
 
     def strata(self, observations: Observations) -> Labels:
         """Treatment levels."""

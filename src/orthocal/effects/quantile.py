@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
 from orthocal.effects.arms import hajek, overlap_of, propensity_nuisance, require_levels
+from orthocal.effects.words import Words
 from orthocal.errors import OrthocalError, require_inside
 from orthocal.laws import FunctionLaw, TableLaw
 from orthocal.losses import HingeLoss
@@ -40,6 +41,10 @@ class QuantileUnderTreatment:
     arm : object
     """
 
+    words: ClassVar[Words] = Words(
+        "The quantile of the outcome under the arm among people alike in the covariates: the share Q of outcomes lies below it.",
+        "pinball loss with weights 1{arm}/pi, corrected by (1{arm}/pi - 1) (F - Q) v, F the outcome's law at the level judged",
+    )
     quantile: float = 0.5
     arm: Any = 1
 

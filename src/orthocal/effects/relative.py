@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from orthocal.effects.arms import both_propensities, overlap_of, strata_of
 from orthocal.effects.cate import CATE
 from orthocal.effects.formulas import doubly_robust_mean
+from orthocal.effects.words import Words
 from orthocal.losses import QuadraticLoss
 
 if TYPE_CHECKING:
@@ -29,6 +30,10 @@ class RelativeEffect:
     arm, control : object
     """
 
+    words: ClassVar[Words] = Words(
+        "The ratio of mean outcomes under arm and control, E[Y(arm) | prediction] / E[Y(control) | prediction].",
+        "ratio loss with numerator mu1 + 1{arm}/pi1 (y - mu1) and mass mu0 + 1{control}/pi0 (y - mu0)",
+    )
     arm: Any = 1
     control: Any = 0
 

@@ -5,13 +5,14 @@ The loss is the hub: everything downstream sees only (prediction, loss).
 
 from orthocal.losses.expectile import ExpectileLoss
 from orthocal.losses.hinge import HingeLoss
-from orthocal.losses.protocol import Loss, Overlap, as_counts, rows_that_count, total_mass
+from orthocal.losses.protocol import Loss, Origin, Overlap, as_counts, rows_that_count, total_mass
 from orthocal.losses.quadratic import QuadraticLoss
 
 __all__ = [
     "ExpectileLoss",
     "HingeLoss",
     "Loss",
+    "Origin",
     "Overlap",
     "QuadraticLoss",
     "as_counts",

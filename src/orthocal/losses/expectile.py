@@ -13,7 +13,7 @@ from orthocal.losses.tilted import complete, of_rows
 if TYPE_CHECKING:
     from orthocal.arrays import Floats, Integers, Rows
     from orthocal.laws import Law
-    from orthocal.losses.protocol import Overlap
+    from orthocal.losses.protocol import Origin, Overlap
 
 
 @dataclass(frozen=True, eq=False)
@@ -48,6 +48,7 @@ class ExpectileLoss:
     unit: str = "score"
     expectile: float = 0.5
     law: Law | None = None
+    origin: Origin | None = None
 
     def __post_init__(self) -> None:
         complete(self)

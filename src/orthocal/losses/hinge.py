@@ -13,7 +13,7 @@ from orthocal.losses.tilted import complete, of_rows
 if TYPE_CHECKING:
     from orthocal.arrays import Floats, Integers, Rows
     from orthocal.laws import Law
-    from orthocal.losses.protocol import Overlap
+    from orthocal.losses.protocol import Origin, Overlap
 
 
 @dataclass(frozen=True, eq=False)
@@ -32,7 +32,7 @@ class HingeLoss:
         Sample weights; ones by default.
     bounds : (float, float), optional
         Where minimisers are sought; the range of outcomes with positive slope by default.
-    groups, overlap, unit
+    groups, overlap, unit, origin
         As in every loss.
     quantile : float
     law : Law, optional
@@ -57,6 +57,7 @@ class HingeLoss:
     unit: str = "probability"
     quantile: float = 0.5
     law: Law | None = None
+    origin: Origin | None = None
 
     def __post_init__(self) -> None:
         complete(self)

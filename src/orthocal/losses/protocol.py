@@ -57,6 +57,36 @@ class Overlap:
         return {**summary, "effective_rows": self.effective_rows, "notes": list(self.notes)}
 
 
+@dataclass(frozen=True)
+class Origin:
+    """Where a loss comes from, so that another person can build it again.
+
+    Parameters
+    ----------
+    effect : str
+        As it would be written in Python.
+    estimand, formula, assumption : str
+        What is estimated, how, and what must hold, in words.
+    learners : dict of str to str
+        By nuisance: its learner as it would be written in Python, or that it was given.
+    folds : int
+    clip : float
+    seed : str
+    rows : int
+        Of the data the nuisances were learnt from.
+    """
+
+    effect: str
+    estimand: str
+    formula: str
+    assumption: str
+    learners: dict[str, str]
+    folds: int
+    clip: float
+    seed: str
+    rows: int
+
+
 @runtime_checkable
 class Loss(Protocol):
     """What a loss must offer; an own loss with these members works with every solver and every verdict."""

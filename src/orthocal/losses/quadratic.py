@@ -11,7 +11,7 @@ from orthocal.errors import require_finite, require_length
 
 if TYPE_CHECKING:
     from orthocal.arrays import Floats, Integers, Rows
-    from orthocal.losses.protocol import Overlap
+    from orthocal.losses.protocol import Origin, Overlap
 
 
 @dataclass(frozen=True, eq=False)
@@ -30,6 +30,8 @@ class QuadraticLoss:
         Cluster codes.
     overlap : Overlap, optional
     unit : str
+    origin : Origin, optional
+        How it was made.
 
     Examples
     --------
@@ -47,6 +49,7 @@ class QuadraticLoss:
     groups: Integers | None = None
     overlap: Overlap | None = None
     unit: str = "effect"
+    origin: Origin | None = None
 
     def __post_init__(self) -> None:
         require_length(self.denominator, len(self.numerator), "denominator")
@@ -68,6 +71,7 @@ class QuadraticLoss:
             None if self.groups is None else self.groups[rows],
             None if self.overlap is None else self.overlap[rows],
             self.unit,
+            self.origin,
         )
 
     @property

@@ -10,12 +10,12 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from joblib import Parallel, delayed
 from sklearn.base import clone, is_classifier
-from sklearn.utils.validation import has_fit_parameter
 from threadpoolctl import ThreadpoolController
 
 from orthocal.errors import OrthocalError, require_known_propensity
 from orthocal.folds import generator
 from orthocal.nuisances.learners import choose_learners
+from orthocal.nuisances.wrapped import fit_weighted
 from orthocal.observations import as_numbers
 from orthocal.progress import followed
 
@@ -163,7 +163,7 @@ def _fit_and_predict(
         target = target.astype(np.int64)
     try:
         with _controller(len(sys.modules)).limit(limits=1):
-            model.fit(features[train], target, **_weight_arguments(model, None if weight is None else weight[train]))
+            fit_weighted(model, features[train], target, None if weight is None else weight[train])
             return _predict(model, features[fold == k])
     except (TypeError, ValueError) as error:
         raise OrthocalError(
@@ -200,18 +200,6 @@ def _require_kind(model: Any, nuisance: Nuisance) -> None:
 def _predict(model: Any, X: Floats) -> Floats:
     answer = model.predict_proba(X)[:, 1] if is_classifier(model) else model.predict(X)
     return np.asarray(answer, dtype=np.float64)
-
-
-def _weight_arguments(model: Any, weight: Floats | None) -> dict[str, Floats]:
-    """Weights under the name the learner takes them, or nothing where it takes none."""
-    if weight is None:
-        return {}
-    if has_fit_parameter(model, "sample_weight"):
-        return {"sample_weight": weight}
-    steps = getattr(model, "steps", None)
-    if steps and has_fit_parameter(steps[-1][1], "sample_weight"):
-        return {f"{steps[-1][0]}__sample_weight": weight}
-    return {}
 
 
 def _clipped(

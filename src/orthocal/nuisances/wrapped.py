@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from sklearn import config_context
 from sklearn.base import clone
 from sklearn.utils.validation import has_fit_parameter
 
@@ -12,10 +13,25 @@ if TYPE_CHECKING:
 
 
 def fit_weighted(learner: Any, X: Floats, y: Any, weight: Floats | None) -> Any:
-    """Return the learner fitted, with weights where it takes them."""
-    if weight is not None and has_fit_parameter(learner, "sample_weight"):
-        return learner.fit(X, y, sample_weight=weight)
-    return learner.fit(X, y)
+    """Return the learner fitted, with weights where it takes them.
+
+    Metadata routing ends at the estimator that holds the learner: the setting does not reach other processes, and an answer
+    must not depend on how many there are.
+    """
+    with config_context(enable_metadata_routing=False):
+        return learner.fit(X, y, **_weight_arguments(learner, weight))
+
+
+def _weight_arguments(learner: Any, weight: Floats | None) -> dict[str, Floats]:
+    """Weights under the name the learner takes them, or nothing where it takes none."""
+    if weight is None:
+        return {}
+    if has_fit_parameter(learner, "sample_weight"):
+        return {"sample_weight": weight}
+    steps = getattr(learner, "steps", None)
+    if steps and has_fit_parameter(steps[-1][1], "sample_weight"):
+        return {f"{steps[-1][0]}__sample_weight": weight}
+    return {}
 
 
 def monotone_in_last(learner: Any, columns: int) -> Any:

@@ -53,12 +53,30 @@ class Table:
 
 
 @dataclass(frozen=True)
+class Facts:
+    """Names with what is to be said of each, in words."""
+
+    kind: ClassVar[str] = "facts"
+    caption: str
+    items: tuple[tuple[str, str], ...]
+
+
+@dataclass(frozen=True)
 class Picture:
     """A drawing: SVG, what it shows in words, and a caption."""
 
     kind: ClassVar[str] = "picture"
     svg: str
     alternative: str
+    caption: str
+
+
+@dataclass(frozen=True)
+class Pictures:
+    """Drawings side by side, where there is room, under one caption."""
+
+    kind: ClassVar[str] = "pictures"
+    pictures: tuple[Picture, ...]
     caption: str
 
 
@@ -70,7 +88,7 @@ class Code:
     text: str
 
 
-Block = Text | Items | Marked | Table | Picture | Code
+Block = Text | Items | Marked | Table | Facts | Picture | Pictures | Code
 
 
 @dataclass(frozen=True)

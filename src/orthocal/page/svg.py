@@ -20,6 +20,9 @@ INKS = {
 }
 """Colours of the plots, and what they are in a page, where light and dark differ."""
 
+SMALLEST = 0.6
+"""A drawing is never shown below this share of its size: its words would be too small; it scrolls instead."""
+
 
 def picture(figure: Figure, alternative: str, caption: str, name: str) -> Picture:
     """Draw a figure as SVG and close it; `name` keeps its parts apart from those of other drawings of the page."""
@@ -42,7 +45,7 @@ def _fit_for_a_page(drawing: str, name: str) -> str:
     for ink, shown in INKS.items():
         drawing = drawing.replace(ink, shown)
     head, rest = drawing.split(">", 1)
-    width = re.search(r'width="([\d.]+)pt"', head)
+    width = float(re.search(r'width="([\d.]+)pt"', head).group(1))  # type: ignore[union-attr]  # matplotlib writes it
     head = re.sub(r'\b(width|height)="[\d.]+pt"', "", head)
-    style = f'style="max-width: {float(width.group(1)) if width else 400:.0f}pt"'
-    return f'{head} {style} aria-hidden="true" focusable="false">{rest}'
+    style = f'style="max-width: {width:.0f}pt; min-width: {SMALLEST * width:.0f}pt"'
+    return f'{head} {style} fill="currentColor" aria-hidden="true" focusable="false">{rest}'

@@ -1,0 +1,233 @@
+"""Records and estimators in a notebook: self-contained HTML in the colours of the page, light or dark."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from html import escape
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from scipy.stats import norm
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from orthocal.arrays import Floats
+    from orthocal.assessment import Assessment, Comparison
+
+SIZE, LEFT, BOTTOM, EDGE = 280, 46, 36, 8
+"""Pixels: the picture's side, its margins for numbers and words, and the margin of the other sides."""
+MOST_TICKS = 7
+GRID = 201
+"""Predictions at which a map is drawn."""
+CELL = "text-align:left;vertical-align:top;padding:0.15em 1em 0.15em 0"
+
+Row = tuple[str, str, str]
+"""What it is, its number, and what to make of it."""
+
+
+def assessment_html(assessment: Assessment) -> str:
+    """Return the verdict, the numbers behind it and the reliability plot."""
+    a = assessment
+    percent = f"{100 * a.level:g}% interval"
+    rows = [
+        (
+            "calibration error",
+            _number(a.error),
+            f"{percent} {_range(a.interval)}; {len(a.bins['n'])} bins, {a.rows:,} rows",
+        ),
+        ("detectable error", _number(a.minimum_detectable_error), "would have been seen with probability 0.8"),
+        ("average effect", _number(a.average.effect), f"{percent} {_range(a.average.interval)}"),
+        ("mean prediction", _number(a.average.prediction), ""),
+        *((f"{name} test", _p_value(test.p_value), test.note) for name, test in a.tests.items()),
+        *_predictor_rows(a),
+        *_value_rows(a),
+        *(_group_row(group) for group in a.groups),
+    ]
+    return _fragment("Assessment", a.verdict, rows, [a.sensitivity.text], _reliability(a))
+
+
+def comparison_html(comparison: Comparison) -> str:
+    """Return the verdict on a change of predictions and the numbers behind it."""
+    c = comparison
+    percent = f"{100 * c.level:g}% interval"
+    rows = [
+        (
+            "mean loss, after - before",
+            _number(c.risk_difference),
+            f"{percent} {_range(c.interval)}; negative is better",
+        ),
+        ("test for harm", _p_value(c.p_value_harm), "small means evidence of harm"),
+    ]
+    if c.decision is not None:
+        d = c.decision
+        rows += [
+            (f"decisions changed at cost {_number(d.cost)}", f"{d.share_flipped:.1%}", ""),
+            ("gain of that, per row", _number(d.gain), f"{percent} {_range(d.interval)}"),
+        ]
+    return _fragment("Comparison", f"{c.verdict.capitalize()}.", rows, [], "")
+
+
+def estimator_html(estimator: Any) -> str:
+    """Return how an estimator is set and, once fitted, what it does to predictions."""
+    name, code = type(estimator).__name__, f"<code>{escape(repr(estimator))}</code>"
+    if not hasattr(estimator, "map_"):
+        return _fragment(name, "Not fitted yet.", [], [], "", code)
+    before, calibrator, loss = estimator.prediction_, estimator.calibrator_, estimator.loss_
+    after = estimator.map_.predict(before)
+    rows = [
+        ("method", getattr(calibrator, "choice_", type(calibrator).__name__), getattr(calibrator, "reason_", "")),
+        ("rows", f"{len(before):,}", "that the map was fitted on"),
+        ("mean prediction", _number(before.mean()), f"from {_range((before.min(), before.max()))}"),
+        ("mean calibrated prediction", _number(after.mean()), f"from {_range((after.min(), after.max()))}"),
+        *_overlap_rows(loss.overlap),
+    ]
+    honest = "What this is worth, rows the map never saw can tell: assess(calibrated prediction, loss of those rows)."
+    return _fragment(name, "Fitted.", rows, [honest], _map_picture(estimator.map_, before), code)
+
+
+def _predictor_rows(a: Assessment) -> list[Row]:
+    if a.linear_predictor is None:
+        return []
+    slope = a.linear_predictor.slope
+    return [("slope", _number(slope.value), f"{_range(slope.interval)}; 1 when calibrated, below when it exaggerates")]
+
+
+def _value_rows(a: Assessment) -> list[Row]:
+    if a.value is None:
+        return []
+    v = a.value
+    everyone = f"{v.share_treated:.1%} treated; treating everyone is worth {_number(v.treating_everyone)}"
+    return [(f"value at cost {_number(v.cost)}", _number(v.value), f"{_range(v.interval)}; {everyone}")]
+
+
+def _group_row(group: Any) -> Row:
+    words = f"too high by {_number(group.excess)}, adjusted {_p_value(group.p_value_adjusted)}, {group.rows:,} rows"
+    return (f"error where {group.column} = {group.level}", _number(group.error), words)
+
+
+def _overlap_rows(overlap: Any) -> list[Row]:
+    if overlap is None:
+        return []
+    levels = [(f"propensity, {name}", _range(ends), "") for name, ends in overlap.propensity.items()]
+    clipped = [(f"{name} clipped", f"{share:.1%}", f"at {overlap.clip}") for name, share in overlap.clipped.items()]
+    return [*levels, *clipped]
+
+
+def _fragment(title: str, verdict: str, rows: Iterable[Row], notes: Iterable[str], picture: str, code: str = "") -> str:
+    """Lay out words, a table and a picture beside each other; `picture` and `code` are HTML, all else is text."""
+    lines = "".join(
+        f'<tr><th scope="row" style="{CELL};font-weight:normal;white-space:nowrap">{escape(name)}</th>'
+        f'<td style="{CELL};white-space:nowrap"><strong>{escape(number)}</strong></td>'
+        f'<td style="{CELL};opacity:0.75">{escape(meaning)}</td></tr>'
+        for name, number, meaning in rows
+    )
+    table = f'<table style="border-collapse:collapse;margin:0.5em 0;font-size:inherit">{lines}</table>' if lines else ""
+    small = "".join(f'<p style="margin:0.3em 0;opacity:0.75">{escape(note)}</p>' for note in notes)
+    words = f'<p style="margin:0 0 0.3em"><strong>{escape(title)}.</strong> {escape(verdict)}</p>{code}{table}{small}'
+    return (
+        '<div class="orthocal" style="display:flex;flex-wrap:wrap;gap:1.5em;align-items:flex-start;line-height:1.4">'
+        f'<div style="flex:1 1 26em;max-width:46em">{words}</div>{picture}</div>'
+    )
+
+
+@dataclass(frozen=True)
+class Scale:
+    """A square picture's numbers to pixels: `across` the page from the left, `up` from the bottom."""
+
+    across: tuple[float, float]
+    up: tuple[float, float]
+
+    def x(self, value: Any) -> Any:
+        """Pixels from the left."""
+        low, high = self.across
+        return np.round(LEFT + (value - low) / (high - low) * (SIZE - LEFT - EDGE), 1)
+
+    def y(self, value: Any) -> Any:
+        """Pixels from the top."""
+        low, high = self.up
+        return np.round(SIZE - BOTTOM - (value - low) / (high - low) * (SIZE - BOTTOM - EDGE), 1)
+
+
+def _reliability(a: Assessment) -> str:
+    """Draw estimated against predicted effect with both bars; where units differ, minus the residuals against zero."""
+    prediction, error = a.bins["prediction"], a.bins["standard_error"]
+    diagonal = a.curve is not None
+    height = a.bins["target"] if diagonal else -a.bins["residual"]
+    pointwise, simultaneous = float(norm.ppf((1 + a.level) / 2)) * error, (a.linf.band or 0.0) * error
+    up = _hull(np.concatenate([height - simultaneous, height + simultaneous, prediction if diagonal else np.zeros(1)]))
+    scale = Scale(up, up) if diagonal else Scale(_hull(prediction), up)
+    words = ("predicted effect", "estimated effect") if diagonal else ("prediction", f"too high or low, {a.unit}")
+    marks = [
+        _line(scale, scale.across, scale.across if diagonal else (0.0, 0.0), 'stroke-dasharray="5 3" opacity="0.5"'),
+        *(_bars(scale, prediction, height, reach, width) for reach, width in ((simultaneous, 1), (pointwise, 3))),
+        *(f'<circle cx="{scale.x(v)}" cy="{scale.y(h)}" r="3.5"/>' for v, h in zip(prediction, height, strict=True)),
+    ]
+    return _picture(scale, words, marks, "Reliability plot")
+
+
+def _map_picture(map_: Any, prediction: Floats) -> str:
+    """Draw what the map makes of predictions, against leaving them as they are."""
+    grid = np.linspace(prediction.min(), prediction.max(), GRID)
+    calibrated = map_.predict(grid)
+    ends = _hull(np.concatenate([grid, calibrated]))
+    scale = Scale(ends, ends)
+    points = " ".join(f"{x},{y}" for x, y in zip(scale.x(grid), scale.y(calibrated), strict=True))
+    marks = [
+        _line(scale, ends, ends, 'stroke-dasharray="5 3" opacity="0.5"'),
+        f'<polyline points="{points}" fill="none" stroke="currentColor" stroke-width="2"/>',
+    ]
+    return _picture(scale, ("prediction", "calibrated prediction"), marks, "Calibration map")
+
+
+def _picture(scale: Scale, words: tuple[str, str], marks: list[str], name: str) -> str:
+    low, middle = SIZE - BOTTOM, (LEFT + SIZE - EDGE) / 2
+    axes = f'<path d="M{LEFT} {EDGE}V{low}H{SIZE - EDGE}" fill="none" stroke="currentColor" opacity="0.5"/>'
+    across = [f'<text x="{scale.x(t)}" y="{low + 14}" text-anchor="middle">{t:g}</text>' for t in ticks(*scale.across)]
+    up = [f'<text x="{LEFT - 5}" y="{scale.y(t) + 4}" text-anchor="end">{t:g}</text>' for t in ticks(*scale.up)]
+    below = f'<text x="{middle}" y="{SIZE - 5}" text-anchor="middle">{escape(words[0])}</text>'
+    beside = f'<text transform="translate(11 {low / 2}) rotate(-90)" text-anchor="middle">{escape(words[1])}</text>'
+    return (
+        f'<svg role="img" aria-label="{name}" width="{SIZE}" height="{SIZE}" viewBox="0 0 {SIZE} {SIZE}" '
+        f'fill="currentColor" font-size="11" font-family="sans-serif" style="flex:none">'
+        f"{axes}{''.join([*across, *up, below, beside, *marks])}</svg>"
+    )
+
+
+def _line(scale: Scale, across: tuple[float, float], up: tuple[float, float], style: str) -> str:
+    start, end = ((scale.x(v), scale.y(h)) for v, h in zip(across, up, strict=True))
+    return f'<path d="M{start[0]} {start[1]}L{end[0]} {end[1]}" stroke="currentColor" {style}/>'
+
+
+def _bars(scale: Scale, prediction: Floats, height: Floats, reach: Floats, width: int) -> str:
+    ends = zip(scale.x(prediction), scale.y(height - reach), scale.y(height + reach), strict=True)
+    path = "".join(f"M{x} {low}V{high}" for x, low, high in ends)
+    return f'<path d="{path}" stroke="currentColor" stroke-width="{width}"/>'
+
+
+def ticks(low: float, high: float) -> list[float]:
+    """Return round numbers between two ends: at most `MOST_TICKS`, a step of 1, 2 or 5 times a power of ten apart."""
+    power = 10.0 ** np.floor(np.log10((high - low) / MOST_TICKS))
+    step = next(power * factor for factor in (1, 2, 5, 10) if power * factor * MOST_TICKS >= high - low)
+    return [float(np.round(step * k, 12)) for k in range(int(np.ceil(low / step)), int(np.floor(high / step)) + 1)]
+
+
+def _hull(values: Floats) -> tuple[float, float]:
+    """Return the ends of the values with a margin."""
+    low, high = float(values.min()), float(values.max())
+    margin = 0.06 * (high - low) or 1.0
+    return low - margin, high + margin
+
+
+def _number(value: float | None) -> str:
+    return "none" if value is None else f"{value:.4g}"
+
+
+def _range(ends: tuple[float, float]) -> str:
+    return f"{_number(ends[0])} to {_number(ends[1])}"
+
+
+def _p_value(value: float | None) -> str:
+    if value is None:
+        return "none"
+    return "p < 0.0001" if value < 1e-4 else f"p = {value:.4f}"

@@ -1,0 +1,50 @@
+"""Reports to look at: of a job that mends, of one verdict, of several, and of a quantile."""
+
+import warnings
+
+import numpy as np
+
+from orthocal import assess, orthogonal_loss
+from orthocal.datasets import simulate_cate, simulate_quantile
+from orthocal.observations import observe
+from orthocal.orthogonal import Recipe
+from orthocal.page import report
+from orthocal.verified import calibrate_and_verify
+
+HOW = {"data": "simulated <rows> & more", "seed": "0"}
+
+
+def job(n=3000, prediction=lambda effect: 1 + 2 * effect, holdout=0.5, **settings):
+    """A calibration with its verdicts, nuisances known."""
+    data = simulate_cate(n, random_state=0)
+    rows = observe(data.X, data.y, treatment=data.treatment, prediction=prediction(data.effect))
+    given = data.nuisances
+    recipe = Recipe(random_state=0)
+    return calibrate_and_verify(
+        "cate", "linear", rows, data.X, nuisances=given, holdout=holdout, recipe=recipe, **settings
+    )
+
+
+def write_mended(path):
+    data = simulate_cate(3000, random_state=0)
+    by = {"sex": np.where(data.X[:, 4] > 0, "women", "men"), "<b>": data.X[:, 3]}
+    report(job(cost=0.3, by=by), path, title="Gain & <loss>, $1000", how=HOW)
+
+
+def write_several(path):
+    data = simulate_cate(2000, random_state=1)
+    loss = orthogonal_loss("cate", data.X, data.y, treatment=data.treatment, nuisances=data.nuisances)
+    report(assess({"tau": 1 + data.effect, "true": data.effect}, loss, random_state=0), path)
+
+
+def write_quantile(path):
+    data = simulate_quantile(800, quantile=0.9, random_state=0)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        loss = orthogonal_loss(
+            "quantile", data.X, data.y, treatment=data.treatment, prediction=data.effect, random_state=0
+        )
+        report(assess(data.effect, loss, random_state=0), path)
+
+
+WRITERS = {"mended": write_mended, "several": write_several, "quantile": write_quantile}
