@@ -13,6 +13,7 @@ from pyarrow import csv
 
 from orthocal import cli
 from orthocal.datasets import simulate_cate
+from orthocal.experiments import EXPERIMENTS
 
 ROOT = Path(__file__).parents[1]
 BLOCKS = re.findall(r"^```(\w+)\n(.*?)^```", (ROOT / "README.md").read_text(), re.DOTALL | re.MULTILINE)
@@ -49,14 +50,22 @@ def test_make_targets_exist(line):
     subprocess.run([words[0], "--dry-run", *words[1:]], cwd=ROOT, check=True, capture_output=True)
 
 
+def shell_lines():
+    return [line for kind, code in BLOCKS if kind == "sh" for line in code.splitlines() if line.startswith("orthocal")]
+
+
+def test_the_experiments_named_are_there():
+    """They run for minutes; tests/test_experiments.py runs each of them, reduced."""
+    named = [shlex.split(line, comments=True)[2] for line in shell_lines() if line.startswith("orthocal reproduce")]
+    assert named == list(EXPERIMENTS)
+
+
 def test_commands_run(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     data = simulate_cate(400, random_state=0)
     columns = {f"x{j}": data.X[:, j] for j in range(5)}
     csv.write_csv(pa.table({**columns, "a": data.treatment, "y": data.y, "tau": data.effect}), "trial.csv")
-    commands = [
-        line for kind, code in BLOCKS if kind == "sh" for line in code.splitlines() if line.startswith("orthocal")
-    ]
+    commands = [line for line in shell_lines() if not line.startswith("orthocal reproduce")]
     assert len(commands) == 4
     for line in commands:
         with pytest.raises(SystemExit) as stop:
