@@ -14,14 +14,14 @@ from orthocal.verified import calibrate_and_verify
 HOW = {"data": "simulated <rows> & more", "seed": "0"}
 
 
-def job(n=3000, prediction=lambda effect: 1 + 2 * effect, holdout=0.5, **settings):
+def job(n=3000, prediction=lambda effect: 1 + 2 * effect, holdout=0.5, method="linear", **settings):
     """A calibration with its verdicts, nuisances known."""
     data = simulate_cate(n, random_state=0)
     rows = observe(data.X, data.y, treatment=data.treatment, prediction=prediction(data.effect))
     given = data.nuisances
     recipe = Recipe(random_state=0)
     return calibrate_and_verify(
-        "cate", "linear", rows, data.X, nuisances=given, holdout=holdout, recipe=recipe, **settings
+        "cate", method, rows, data.X, nuisances=given, holdout=holdout, recipe=recipe, **settings
     )
 
 

@@ -6,7 +6,7 @@ import pytest
 from scipy.stats import f as f_law
 from scipy.stats import ncx2, norm
 
-from orthocal import OrthocalError, QuadraticLoss, assess, compare
+from orthocal import ExpectileLoss, HingeLoss, OrthocalError, QuadraticLoss, assess, compare
 from orthocal.assessment.bins import cut, residual_moments
 from orthocal.assessment.error import error_interval, quadratic_form, squared_error
 
@@ -368,3 +368,28 @@ def test_compare_names_good_and_harm_and_nothing():
     assert compare(truth, truth + 1, loss).p_value_harm < 1e-6
     same = compare(truth, truth, loss)
     assert (same.verdict, same.p_value_harm, same.interval) == ("no detectable change", 1.0, (0.0, 0.0))
+
+
+@pytest.mark.parametrize("make", [HingeLoss, ExpectileLoss])
+def test_the_interval_of_a_searched_for_average_is_in_its_own_units(make):
+    """A thousandfold outcome has a thousandfold interval, which covers what it is of."""
+    outcome = np.random.default_rng(0).standard_normal(900)
+    tilt = 0.5 if make is HingeLoss else 0.0
+    ends = []
+    for scale in (1.0, 1000.0):
+        loss = make(scale * outcome, np.ones(900), np.full(900, tilt))
+        average = assess(scale * outcome / 9, loss, random_state=0).average
+        assert average.interval[0] < average.effect < average.interval[1]
+        ends.append(np.array(average.interval) / scale)
+    np.testing.assert_allclose(ends[0], ends[1], rtol=1e-6)
+    half = (ends[0][1] - ends[0][0]) / 2  # a median of 900 normal outcomes: 1.2533 / 30, a mean: 1 / 30
+    assert half == pytest.approx(1.96 / 30 * (1.2533 if make is HingeLoss else 1.0), rel=0.15)
+
+
+def test_bins_that_agree_too_well_do_not_prove_an_error_of_zero():
+    prediction = np.repeat(np.arange(10.0), 50)
+    noise = np.tile(np.repeat([1.0, -1.0], 25), 10)  # every bin's mean is exactly right
+    verdict = assess(prediction, QuadraticLoss(prediction + noise, np.ones(500)), random_state=0)
+    assert verdict.error == 0
+    assert verdict.interval == (0.0, verdict.minimum_detectable_error)
+    assert verdict.interval[1] > 0

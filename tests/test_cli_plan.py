@@ -2,6 +2,8 @@
 
 import json
 
+import numpy as np
+import pyarrow as pa
 from pyarrow import csv, parquet
 from rich.console import Console
 
@@ -103,3 +105,33 @@ def test_progress_is_for_terminals_only(monkeypatch, capsys):
     with screen.counting_rows(10) as tell:
         tell(10)
     assert "10/10" in capsys.readouterr().err
+
+
+def test_the_plan_foretells_the_rows_of_the_job(table, tmp_path, capsys):
+    """Clusters of unequal size: which are held out decides how many rows are."""
+    clusters = np.repeat(np.arange(30), np.arange(1, 61, 2)[:30])[: table.num_rows]
+    clusters = np.concatenate([clusters, np.arange(1000, 1000 + table.num_rows - len(clusters))])
+    csv.write_csv(table.append_column("g", pa.array(clusters)), tmp_path / "d.csv")
+    arguments = [
+        "calibrate",
+        tmp_path / "d.csv",
+        *COMMON,
+        "--prediction",
+        "tau",
+        "--propensity",
+        "0.5",
+        "--groups",
+        "g",
+    ]
+    assert run(*arguments, "--method", "linear", "--folds", "3", "--json", "--out", tmp_path / "out") == 0
+    said = capsys.readouterr()
+    rows = json.loads(said.out)["before"]["rows"]
+    assert f"on {rows} rows the map never sees" in said.err
+
+
+def test_covariates_must_not_give_the_answer_away(table, tmp_path, capsys):
+    csv.write_csv(table, tmp_path / "d.csv")
+    for name in ("y", "a"):
+        arguments = ["assess", tmp_path / "d.csv", *COMMON, "--prediction", "tau", "--covariates", f"x0,{name}"]
+        assert run(*arguments, "--out", tmp_path / "out") == 2
+        assert f"{name!r} is one" in capsys.readouterr().err

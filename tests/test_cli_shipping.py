@@ -45,7 +45,10 @@ def test_export_names_the_column_where_there_is_one(tmp_path, capsys):
     assert run(*common, "sql", "--prediction", 'a"b') == 0
     assert '"a""b"' in capsys.readouterr().out
     for arguments, message in [
-        (["json", "--prediction", "p"], "`--prediction` must belong to the format; 'json' names no column"),
+        (
+            ["json", "--prediction", "p"],
+            "`--prediction` and `--quote` must belong to the format; 'json' names no column",
+        ),
         (["sqll"], "it is 'sqll'. Did you mean 'sql'?"),
         (["sql", "--prediction", ""], "`column` must be the name of a column"),
         (["sql", "--out", tmp_path / "no" / "file"], "must exist; it does not"),

@@ -17,7 +17,8 @@ from scipy.stats import norm
 
 from orthocal import OrthocalError, cli, datasets
 from orthocal.experiments import EXPERIMENTS, Claim, Findings, acic, new_experiment, quantiles, reproduce, retirement
-from orthocal.experiments.learners import coarse
+from orthocal.experiments.quantile_design import METHODS, QUANTILES
+from orthocal.experiments.quantile_findings import findings_of
 from orthocal.experiments.resumable import run_resumable
 from orthocal.experiments.truth import true_calibration_error
 from orthocal.page import Table
@@ -118,15 +119,52 @@ def test_results_of_another_run_are_never_mixed(tmp_path):
     with pytest.raises(OrthocalError, match="are of seed 0, not 1"):
         run(Dice(seed=1), tmp_path)
     text = (tmp_path / "results.csv").read_text()
-    (tmp_path / "results.csv").write_text(text.replace("\n1,a,", "\n7,a,"))
-    with pytest.raises(OrthocalError, match="Row 3 of .* must be that of"):
+    half = text[: text.index("\n1,a,") + 1]
+    for spoilt in (
+        text.replace("\n1,a,", "\n7,a,"),
+        re.sub(r"\n1,a,[^,]*,", "\n1,a,,", text),
+        re.sub(r"\n1,a,[^,]*,1\n", "\n1,a,0.5\n", text),
+        re.sub(r"\n1,a,[^,]*,", "\n1,a,abc,", text),
+    ):
+        (tmp_path / "results.csv").write_text(spoilt)
+        with pytest.raises(OrthocalError, match="Row 3 of .* must be that of"):
+            run(Dice(), tmp_path)
+    (tmp_path / "results.csv").write_text(half.replace("value,whole", "value,other"))
+    with pytest.raises(OrthocalError, match="must have the columns of this experiment"):
         run(Dice(), tmp_path)
-    (tmp_path / "run.json").write_text("{")
-    with pytest.raises(OrthocalError, match="cannot be read"):
+    assert (tmp_path / "results.csv").read_text() == half.replace("value,whole", "value,other")
+    (tmp_path / "results.csv").write_bytes(b"\xff\n")
+    with pytest.raises(OrthocalError, match="must be text"):
         run(Dice(), tmp_path)
+    for wrong in ("{", "[1]"):
+        (tmp_path / "run.json").write_text(wrong)
+        with pytest.raises(OrthocalError, match="cannot be read"):
+            run(Dice(), tmp_path)
     (tmp_path / "run.json").unlink()
     with pytest.raises(OrthocalError, match="must hold run.json"):
         run(Dice(), tmp_path)
+
+
+def test_columns_in_another_order_are_kept_apart(tmp_path):
+    rows = run(Dice(), tmp_path, repeats=1)
+    swapped = [f"{r['repeat']},{r['kind']},{r['whole']},{r['value']!r}" for r in rows]
+    (tmp_path / "results.csv").write_text("repeat,kind,whole,value\n" + "\n".join(swapped) + "\n")
+    again = run(Dice(), tmp_path, repeats=2)
+    assert [(row["whole"], row["value"]) for row in again[2:]] == [(1, run(Dice(), tmp_path)[2]["value"])] * 2
+
+
+def test_another_version_is_another_run(tmp_path):
+    run(Dice(), tmp_path)
+    settings = json.loads((tmp_path / "run.json").read_text())
+    (tmp_path / "run.json").write_text(json.dumps({**settings, "scikit-learn": "0.1"}))
+    with pytest.raises(OrthocalError, match="are of scikit-learn '0.1'"):
+        run(Dice(), tmp_path)
+
+
+def test_results_need_a_folder(tmp_path):
+    (tmp_path / "file").write_text("")
+    with pytest.raises(OrthocalError, match="must name a folder"):
+        run(Dice(), tmp_path / "file")
 
 
 def test_one_run_at_a_time(tmp_path):
@@ -186,15 +224,6 @@ def test_the_design_is_the_papers():
     assert np.std(sample.y - sample.mean) == pytest.approx(1, rel=0.03)
     low = sample.mean > 6  # minus the index is in the exponent: treatment is rare where it is large
     assert sample.treatment[low].mean() == pytest.approx(0.05, abs=0.02)
-
-
-def test_coarse_keeps_order_and_few_values():
-    rng = np.random.default_rng(0)
-    X = rng.standard_normal((500, 2))
-    own, other = coarse(X, X[:5] + 10, bins=16)
-    assert len(np.unique(own[:, 0])) == 16
-    assert (np.diff(own[np.argsort(X[:, 1]), 1]) >= 0).all()
-    assert (other == 15).all()
 
 
 def command(folder, *extra):
@@ -266,6 +295,8 @@ def test_401k_reduced(tmp_path, capsys):
     shallow = np.array([float(row["cate_base_quartile"]) for row in rows[1::2]])
     assert large.mean() > shallow.mean()  # overfitted trees are worse calibrated
     assert printed.count("HELD") == 12
+    held = [claim["held"] for claim in json.loads((tmp_path / "claims.json").read_text())]
+    assert printed.count("NOT HELD") == held.count(False)
     page = (tmp_path / "page.html").read_text()
     assert page.count("<svg") == 1
     assert "401k.csv, the full table" in page if FULL.exists() else "reduced table" in page
@@ -281,6 +312,21 @@ def test_quantile_reduced(tmp_path, capsys):
     assert capsys.readouterr().out.count("HELD") == 4
 
 
+def test_one_repetition_is_no_interval():
+    rng = np.random.default_rng(0)
+    rows = [
+        {f"q{q}_{m}_{figure}": rng.random() for q in QUANTILES for m in METHODS for figure in ("error", "loss")}
+        | {"repeat": repeat, "learners": "default", "n": n}
+        for repeat in range(2)
+        for n in (500, 1000)
+    ]
+    one, two = (findings_of(part, ("default",)) for part in (rows[:2], rows))
+    assert one.claims[0].held is None
+    assert "±" not in one.tables[0].as_text()
+    assert two.claims[0].held is False
+    assert "±" in two.tables[0].as_text()
+
+
 def test_acic_reduced(tmp_path, capsys, monkeypatch):
     monkeypatch.setattr(acic, "DRAWS", (1, 2))
     rows = reproduced("acic", tmp_path, "--repeats", "1", "--learners", "default")
@@ -289,7 +335,7 @@ def test_acic_reduced(tmp_path, capsys, monkeypatch):
     assert capsys.readouterr().out.count("HELD") == 8
 
 
-def test_every_effect_of_a_method_is_judged_on_the_same_rows():
+def test_f_equal_to_q_is_the_uncorrected_loss():
     """The uncorrected loss of the quantile experiment is the corrected one with f = Q (MATH 6.1)."""
     from orthocal.effects.quantile import corrected_tilt
 
@@ -303,6 +349,7 @@ def test_bad_input_gets_one_line(tmp_path, capsys):
         "`learners` must be": ["reproduce", "401k", "--learners", "huge"],
         "`repeats` must be": ["reproduce", "401k", "--repeats", "0"],
         "`seed` must not": ["reproduce", "401k", "--seed", "-1"],
+        "`n_jobs` must not": ["reproduce", "401k", "--jobs", "0"],
     }
     for message, arguments in cases.items():
         with pytest.raises(SystemExit) as stop:
@@ -332,9 +379,9 @@ def test_401k_is_found_checked_and_fetched(monkeypatch, tmp_path):
     with pytest.raises(OrthocalError, match="must be downloaded once"):
         datasets.load_401k()
     monkeypatch.setattr(datasets, "HOME_401K", small.as_uri())
-    with pytest.raises(OrthocalError, match="its sha256 is"):
+    with pytest.raises(OrthocalError, match="what came is another file"):
         datasets.load_401k()
-    assert list((tmp_path / "cache" / "orthocal").iterdir()) == []
+    assert not (tmp_path / "cache").exists()
     import hashlib
 
     monkeypatch.setattr(datasets, "SHA256_401K", hashlib.sha256(small.read_bytes()).hexdigest())
@@ -347,8 +394,11 @@ def test_401k_is_found_checked_and_fetched(monkeypatch, tmp_path):
 
 def test_the_reduced_table_serves_when_the_full_one_cannot_be_had(monkeypatch):
     monkeypatch.delenv(datasets.VARIABLE_401K, raising=False)
-    data = retirement.households()
-    assert "reduced" in data.source
+    experiment = new_experiment("401k")
+    assert experiment.table == "reduced"
+    assert "reduced" in experiment.settings()["data"]
+    monkeypatch.setattr(datasets, "HOME_401K", "elsewhere, and there again")
+    data = retirement.households(experiment.table)  # what was decided once holds for every worker
     assert len(data.y) == 9275
     assert np.mean(data.y) > 1000  # dollars, as in the full table
 

@@ -97,6 +97,16 @@ def test_in_sql_what_is_no_finite_number_stays_unknown(map_, run):
 
 
 @DATABASES
+def test_a_plain_name_stands_as_it_is_unless_a_mark_is_asked_for():
+    """Marks differ between databases, and a wrong one can turn the column into a text without a word."""
+    shown = {None: "tau +", '"': '"tau" +', "`": "`tau` +"}
+    for quote, text in shown.items():
+        assert text.split()[0] in orthocal.to_sql(AffineMap(1.0, -2.0), "tau", quote).split()
+    assert "`a``b`" in orthocal.to_sql(AffineMap(1.0, -2.0), "a`b", "`")
+    with pytest.raises(OrthocalError, match="`quote` must be"):
+        orthocal.to_sql(AffineMap(1.0, -2.0), "tau", "'")
+
+
 def test_any_column_name_is_quoted(run):
     odd = 'a "b"; DROP TABLE t; --'
     quoted = '"' + odd.replace('"', '""') + '"'

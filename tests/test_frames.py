@@ -7,7 +7,7 @@ import pyarrow as pa
 import pytest
 from sklearn.linear_model import LinearRegression, LogisticRegression
 
-from orthocal import CausalCalibrator, CrossCalibratedModel, assess, compare, orthogonal_loss
+from orthocal import CausalCalibrator, CrossCalibratedModel, OrthocalError, assess, compare, orthogonal_loss
 from orthocal.datasets import simulate_cate
 from orthocal.observations import as_labels, as_matrix, as_numbers
 
@@ -150,3 +150,17 @@ def test_text_of_pyarrow_is_encoded_and_labels_stay_labels():
     for column in (pa.array(["u", "v", "u"]), pa.array(["u", "v", "u"]).dictionary_encode()):
         np.testing.assert_array_equal(as_matrix(pa.table({"x": column}))[:, 0], [0, 1, 0])
         np.testing.assert_array_equal(as_labels(column, "treatment"), ["u", "v", "u"])
+
+
+def test_columns_named_by_numbers_serve_as_they_are(data):
+    """`pd.DataFrame(array)` is what many pass; scikit-learn too keeps names only where all are text."""
+    frame = pd.DataFrame(data.X)
+    model = CausalCalibrator(estimator=lambda X: np.asarray(X)[:, 0], method="linear", random_state=0)
+    model.fit(frame, data.y, treatment=data.treatment, nuisances=data.nuisances)
+    assert not hasattr(model, "feature_names_in_")
+    np.testing.assert_allclose(model.predict(frame), model.predict(data.X))
+
+
+def test_a_lazy_frame_is_refused_in_one_sentence(data):
+    with pytest.raises(OrthocalError, match="must be in memory; it is a LazyFrame"):
+        orthogonal_loss("cate", pl.LazyFrame(data.X), data.y, treatment=data.treatment)

@@ -1,13 +1,16 @@
 import re
+from dataclasses import replace
 from html.parser import HTMLParser
 
 import numpy as np
 import pytest
 
 import orthocal
-from orthocal import OrthocalError, QuadraticLoss, assess
+from orthocal import HingeLoss, Histogram, OrthocalError, QuadraticLoss, assess
+from orthocal.assessment.records import TestResult
 from orthocal.page import report, report_page
-from orthocal.page.marks import can_tell, mark_of, mark_of_job
+from orthocal.page.marks import can_tell, error_that_matters, mark_of, mark_of_job
+from orthocal.page.tables import number
 from tests.pages import WRITERS, job
 
 VOID = {"meta", "link", "br", "img", "input", "hr"}
@@ -84,6 +87,46 @@ def test_the_marks():
     tone, word, sentences = mark_of_job(job(holdout=0))
     assert (tone, word) == ("bad", "Not believable")
     assert sentences.endswith("not verified on unseen rows.")
+
+
+def test_harm_is_never_called_fixed():
+    done = job(prediction=lambda effect: 0.35 + effect, method=Histogram(bins=1))
+    assert done.comparison.verdict == "harmed"
+    assert mark_of_job(done)[:2] == ("bad", "Made worse: do not use the map")
+
+
+def test_too_few_rows_to_judge_are_never_called_fixed():
+    done = job()
+    calm = {"linear": TestResult(0.0, 1.0, "no sign of anything")}
+    blind = replace(done.after, minimum_detectable_error=9.0, interval=(0.0, 9.0), tests=calm)
+    unsure = replace(done, after=blind, comparison=replace(done.comparison, verdict="no detectable change"))
+    assert mark_of_job(unsure)[:2] == ("open", "Cannot tell whether it is fixed")
+
+
+def test_the_sentence_names_the_size_it_compares_with():
+    rng = np.random.default_rng(0)
+    outcome = rng.standard_normal(80)
+    loss = HingeLoss(outcome, np.ones(80), np.full(80, 0.5))
+    tone, word, sentences = mark_of(assess(np.zeros(80) + 0.001 * np.arange(80), loss, bins=2, random_state=0))
+    assert (tone, word) == ("open", "Cannot tell")
+    assert "one of 0.1 would already matter" in sentences
+    nothing = assess(np.zeros(400), QuadraticLoss(0.01 * rng.standard_normal(400), np.ones(400)), random_state=0)
+    assert error_that_matters(nothing) == pytest.approx(max(map(abs, nothing.average.interval)))
+
+
+def test_several_undecided_predictions_are_not_called_wrong():
+    rng = np.random.default_rng(0)
+    prediction = rng.standard_normal(400)
+    loss = QuadraticLoss(prediction + 30 * rng.standard_normal(400), np.ones(400))
+    unsure = assess(prediction, loss, random_state=0)
+    assert report_page({"tau": unsure}).mark == "Cannot tell"
+    page = report_page({"tau": unsure, "other": unsure})
+    assert (page.tone, page.mark, page.lead) == ("open", "0 of 2 believable", "Cannot tell: tau, other.")
+
+
+@pytest.mark.parametrize(("value", "text"), [(99999.4, "99,999"), (1234.56, "1235"), (0.012345, "0.01235"), (None, "")])
+def test_numbers_are_written_for_people(value, text):
+    assert number(value) == text
 
 
 def test_silence_means_something_only_if_errors_would_be_heard():

@@ -39,7 +39,7 @@ def isotonic_floor(prediction, loss):
 
 
 def test_isotonic(rows):
-    prediction, loss = rows
+    prediction, _ = rows
     assert ratio(lambda: Isotonic().fit(*rows).predict(prediction), lambda: isotonic_floor(*rows)) < 3
 
 

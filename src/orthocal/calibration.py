@@ -169,6 +169,7 @@ class CausalCalibrator(BaseEstimator):  # type: ignore[misc]
         self.calibrator_: Calibrator = calibrator
         self.map_: Map = calibrator.map_
         self.fitted_method_, self.fitted_scheme_ = self.method, self.scheme
+        self.fitted_refinements_ = self.refinements
         remember_columns(self, X)
         return self
 
@@ -268,7 +269,7 @@ class CausalCalibrator(BaseEstimator):  # type: ignore[misc]
         for k in np.unique(fold):
             others = np.flatnonzero(fold != k)
             rest = self.loss_[others]
-            own = fit_calibrator(self.fitted_method_, prediction[others], rest, self.refinements, fold[others])
+            own = fit_calibrator(self.fitted_method_, prediction[others], rest, self.fitted_refinements_, fold[others])
             honest[fold == k] = own.predict(prediction[fold == k])
         return honest
 

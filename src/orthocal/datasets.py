@@ -153,7 +153,7 @@ def _checked_401k(file: Path) -> Path:
 
 def _cached_401k() -> Path:
     """Return the file in the cache, brought there first if need be: under another name, until its checksum is right."""
-    from urllib.error import URLError
+    from http.client import HTTPException
     from urllib.request import urlopen
 
     file = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "orthocal" / "401k.csv"
@@ -161,17 +161,23 @@ def _cached_401k() -> Path:
         return _checked_401k(file)
     try:
         with urlopen(HOME_401K, timeout=PATIENCE) as answer:
-            content = answer.read()
-    except (URLError, OSError) as error:
+            return _kept_401k(answer.read(), file)
+    except (HTTPException, OSError) as error:
         raise UnavailableError(
             f"The 401(k) table must be downloaded once, and that failed: {error}. Download {HOME_401K} by other means and "
             f"set {VARIABLE_401K} to the file."
         ) from None
+
+
+def _kept_401k(content: bytes, file: Path) -> Path:
+    """Write the download to the cache, under its name only if it is what it should be."""
+    if hashlib.sha256(content).hexdigest() != SHA256_401K:
+        raise OSError("what came is another file")
     file.parent.mkdir(parents=True, exist_ok=True)
     partial = file.with_name(f"{file.name}.{os.getpid()}.part")
     try:
         partial.write_bytes(content)
-        return _checked_401k(partial).replace(file)
+        return partial.replace(file)
     finally:
         partial.unlink(missing_ok=True)
 

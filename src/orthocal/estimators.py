@@ -41,7 +41,7 @@ def effect_parameter(estimator: Any) -> str | Effect:
     return given
 
 
-def effect_between(estimator: Any, X: Any, *, T0: Any = None, T1: Any = None) -> Any:
+def effect_between(estimator: Any, X: Any, T0: Any = None, T1: Any = None) -> Any:
     """Return the calibrated effect of each row, asked for as EconML's models are.
 
     Parameters

@@ -6,6 +6,7 @@ A map of a new shape registers its own form with ``sql_of.register`` and ``pytho
 from __future__ import annotations
 
 import keyword
+import re
 import sys
 from functools import singledispatch
 from typing import TYPE_CHECKING, Any
@@ -26,8 +27,8 @@ LARGEST_SCORE = 700.0
 """A sigmoid is flat to the last bit beyond this score, and exp of it is still a double."""
 
 
-def to_sql(map: Any, column: str = "prediction") -> str:  # noqa: A002
-    """Return a map as one SQL expression, which any warehouse can run.
+def to_sql(map: Any, column: str = "prediction", quote: str | None = None) -> str:  # noqa: A002
+    """Return a map as one SQL expression; DuckDB and SQLite are tested.
 
     It is made of CASE, arithmetic and (sigmoids only) EXP. Numbers are double literals that lose nothing. Where the prediction
     is NULL, NaN or infinite the expression is NULL.
@@ -36,7 +37,10 @@ def to_sql(map: Any, column: str = "prediction") -> str:  # noqa: A002
     ----------
     map : Map, or a fitted calibrator or CausalCalibrator
     column : str, default "prediction"
-        Name of the column of predictions; written as a quoted identifier of standard SQL.
+        Name of the column of predictions.
+    quote : str, optional
+        The mark around that name: ``"`` in standard SQL, a backtick in BigQuery, MySQL and Spark. Without it a name of letters,
+        digits and underscores stands as it is, and any other is put between double quotes.
 
     Returns
     -------
@@ -46,11 +50,11 @@ def to_sql(map: Any, column: str = "prediction") -> str:  # noqa: A002
     --------
     >>> from orthocal.maps import StepMap
     >>> print(to_sql(StepMap([0.0, 1.0], [-0.5, 0.25, 2.0]), "tau"))
-    CASE WHEN "tau" BETWEEN (-1.79769313486231571e+308) AND 1.79769313486231571e+308 THEN
-    CASE WHEN "tau" <= 1e+00 THEN CASE WHEN "tau" <= 0e+00 THEN (-5e-01) ELSE 2.5e-01 END ELSE 2e+00 END
+    CASE WHEN tau BETWEEN (-1.79769313486231571e+308) AND 1.79769313486231571e+308 THEN
+    CASE WHEN tau <= 1e+00 THEN CASE WHEN tau <= 0e+00 THEN (-5e-01) ELSE 2.5e-01 END ELSE 2e+00 END
     END
     """
-    name = _quoted(column)
+    name = _identifier(column, quote)
     largest = sys.float_info.max
     return (
         f"CASE WHEN {name} BETWEEN {_literal(-largest)} AND {_literal(largest)} THEN\n"
@@ -232,7 +236,13 @@ def _literal(number: float) -> str:
     return f"({text})" if text.startswith("-") else text
 
 
-def _quoted(column: str) -> str:
+def _identifier(column: str, quote: str | None) -> str:
+    """Return the column's name as it stands in SQL; a mark inside it is doubled."""
     if not column or "\0" in column:
         raise OrthocalError(f"`column` must be the name of a column; it is {column!r}.")
-    return '"' + column.replace('"', '""') + '"'
+    if quote not in {None, '"', "`"}:
+        raise OrthocalError(f'`quote` must be " or `; it is {quote!r}.')
+    if quote is None and re.fullmatch(r"[A-Za-z_][A-Za-z0-9_]*", column):
+        return column
+    mark = quote or '"'
+    return mark + column.replace(mark, 2 * mark) + mark

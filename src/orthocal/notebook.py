@@ -209,7 +209,7 @@ def ticks(low: float, high: float) -> list[float]:
     """Return round numbers between two ends: at most `MOST_TICKS`, a step of 1, 2 or 5 times a power of ten apart."""
     power = 10.0 ** np.floor(np.log10((high - low) / MOST_TICKS))
     step = next(power * factor for factor in (1, 2, 5, 10) if power * factor * MOST_TICKS >= high - low)
-    return [float(np.round(step * k, 12)) for k in range(int(np.ceil(low / step)), int(np.floor(high / step)) + 1)]
+    return [float(f"{step * k:.12g}") for k in range(int(np.ceil(low / step)), int(np.floor(high / step)) + 1)]
 
 
 def _hull(values: Floats) -> tuple[float, float]:

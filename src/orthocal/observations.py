@@ -155,12 +155,16 @@ def _frame(X: Any) -> Any:
         return nw.from_native(X, eager_only=True, pass_through=True)
     except DuplicateError:
         raise OrthocalError("The columns of `X` must have different names; two are alike. Rename one.") from None
+    except TypeError:
+        raise OrthocalError(
+            f"`X` must be in memory; it is a {type(X).__name__}. Call .collect() on it first."
+        ) from None
 
 
 def _named_columns(X: Any) -> tuple[list[str], list[Labels]]:
     frame = _frame(X)
     if isinstance(frame, nw.DataFrame):
-        return list(frame.columns), [_series_values(frame[name]) for name in frame.columns]
+        return [str(name) for name in frame.columns], [_series_values(column) for column in frame.iter_columns()]
     if issparse(X):
         raise OrthocalError(
             "`X` must be dense; it is a sparse matrix. Pass X.toarray(), or fewer columns if that is large."
@@ -178,9 +182,11 @@ def _named_columns(X: Any) -> tuple[list[str], list[Labels]]:
 
 
 def column_names(X: Any) -> tuple[str, ...] | None:
-    """Return the names of the covariates where they have names."""
+    """Return the names of the covariates where they have names, that is, where all are text."""
     frame = _frame(X)
-    return tuple(frame.columns) if isinstance(frame, nw.DataFrame) else None
+    if not isinstance(frame, nw.DataFrame) or not all(isinstance(name, str) for name in frame.columns):
+        return None
+    return tuple(frame.columns)
 
 
 def require_columns(X: Any, names: tuple[str, ...] | None, count: int) -> None:

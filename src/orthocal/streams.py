@@ -139,7 +139,7 @@ def _parsed(texts: list[str], name: str, first: int) -> Floats:
     numbers = np.empty(len(texts))
     for row, text in enumerate(texts):
         try:
-            numbers[row] = float(text)
+            numbers[row] = float(text.replace("_", "?"))  # Python reads 1_000 as a number, tables do not
         except ValueError:
             raise OrthocalError(
                 f"`{name}` must hold numbers; row {first + row} is {text!r}. Drop such rows or fill them in."
@@ -181,8 +181,10 @@ def _text(path: Path, mode: str, encoding: str) -> Iterator[IO[str]]:
 def _csv_batches(path: Path) -> Iterator[tuple[Schema, Iterable[RecordBatch]]]:
     from pyarrow import csv as arrow_csv
 
-    with _opened(path, "r") as stream, arrow_csv.open_csv(stream) as reader:
-        yield reader.schema, reader
+    # Not a batch at a time: a column's type may show in its last rows only.
+    with _opened(path, "r") as stream:
+        table = arrow_csv.read_csv(stream, parse_options=arrow_csv.ParseOptions(newlines_in_values=True))
+    yield table.schema, table.to_batches(max_chunksize=BATCH)
 
 
 @contextmanager

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 from orthocal.errors import OrthocalError, did_you_mean
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Iterator, Sequence
+    from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 
     from pyarrow import ChunkedArray, Table
 
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 def _read_csv(path: Path) -> Table:
     from pyarrow import csv
 
-    return csv.read_csv(path)
+    return csv.read_csv(path, parse_options=csv.ParseOptions(newlines_in_values=True))
 
 
 def _read_parquet(path: Path) -> Table:
@@ -93,6 +93,12 @@ def select(table: Table, names: Sequence[str], role: str) -> Table:
     return table.select(list(names))
 
 
+def require_folder(folder: Path) -> None:
+    """Results go into a folder, which need not exist yet."""
+    if folder.exists() and not folder.is_dir():
+        raise OrthocalError(f"`--out` must name a folder; {folder} is a file.")
+
+
 @contextmanager
 def all_or_nothing(folder: Path, own: Sequence[str] = ()) -> Iterator[Path]:
     """Give a scratch folder inside `folder`; its files move up only if nothing fails.
@@ -101,8 +107,7 @@ def all_or_nothing(folder: Path, own: Sequence[str] = ()) -> Iterator[Path]:
     runs never mix. On failure, folders that were made for the occasion go too.
     """
     folder = folder.resolve()
-    if folder.exists() and not folder.is_dir():
-        raise OrthocalError(f"`--out` must name a folder; {folder} is a file.")
+    require_folder(folder)
     made = [path for path in (folder, *folder.parents) if not path.exists()]
     folder.mkdir(parents=True, exist_ok=True)
     scratch = Path(tempfile.mkdtemp(dir=folder, prefix=".unfinished-"))
@@ -120,6 +125,10 @@ def all_or_nothing(folder: Path, own: Sequence[str] = ()) -> Iterator[Path]:
             path.rmdir()
 
 
-def file_name(text: str) -> str:
-    """Return text fit for a file's name."""
-    return re.sub(r"[^\w.-]+", "_", text)
+def file_names(texts: Iterable[str]) -> list[str]:
+    """Return texts fit for names of files, numbered where two would be alike."""
+    names: list[str] = []
+    for text in texts:
+        name = re.sub(r"[^\w.-]+", "_", text)
+        names.append(name if name not in names else f"{name}-{len(names)}")
+    return names

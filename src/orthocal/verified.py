@@ -83,9 +83,9 @@ def calibrate_and_verify(
     rng = generator(recipe.random_state)
     effect = new_effect(effect)
     recipe = Recipe(recipe.learners, recipe.clip, rng, recipe.n_jobs)
+    fitted, judged = hold_out(holdout, effect, observations, rng)  # first, so that a plan can foretell it from the seed
     learnt = learn_cross(effect, observations, X, nuisances, folds, recipe)
     prediction, every = observations.prediction, learnt.rows
-    fitted, judged = hold_out(holdout, effect, observations, rng)
     groups = {name: as_labels(values, name, len(every))[judged] for name, values in (by or {}).items()}
     settings: dict[str, Any] = {"level": level, "cost": cost, "random_state": int(rng.integers(2**31))}
     calibrator = fit_calibrator(method, prediction[fitted], learnt.loss[fitted], refinements, learnt.fold[fitted])

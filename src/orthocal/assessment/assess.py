@@ -121,6 +121,10 @@ def assess(
     return _assess(prediction, loss, settings)
 
 
+HALVINGS = 40
+"""Of the search for the ends of an interval: to a millionth of a millionth of where it may lie."""
+
+
 @dataclass(frozen=True)
 class Settings:
     """How a verdict is reached: everything that is not data."""
@@ -145,7 +149,10 @@ def _assess(prediction: Any, loss: Loss, settings: Settings) -> Assessment:
     estimate, standard_error = squared_error(binned)
     linear, predictor = linear_test(prediction, loss, level)
     columns, widest = table(binned, prediction, loss), largest_error(binned, level, settings.draws, rng)
+    detectable = minimum_detectable_error(binned, level)
     interval = error_interval(binned, level)
+    if interval[1] == 0:  # the bins agree better than chance would have it, which shows no error, not an error of 0
+        interval = (0.0, detectable)
     numbers: dict[str, Any] = {
         "error": float(np.sqrt(max(estimate, 0.0))),
         "error_squared": estimate,
@@ -159,7 +166,7 @@ def _assess(prediction: Any, loss: Loss, settings: Settings) -> Assessment:
             "bins": bins_test(binned, prediction, loss),
             "range": range_test(prediction, loss, settings.draws, rng),
         },
-        "minimum_detectable_error": minimum_detectable_error(binned, level),
+        "minimum_detectable_error": detectable,
         "average": _average(prediction, loss, level),
         "risk": float(loss.value(prediction).sum() / loss.weight.sum()),
         "decomposition": decompose(prediction, loss, rng),
@@ -186,11 +193,31 @@ def _average(prediction: Floats, loss: Loss, level: float) -> Average:
     _, error, units = mean_residual(loss.derivative(np.full(len(prediction), effect)), mass, loss.groups)
     gap, gap_error, _ = mean_residual(loss.derivative(prediction), mass, loss.groups)
     critical = float(t_law.ppf((1 + level) / 2, units - 1))
+    interval = (effect - critical * error, effect + critical * error)
+    if np.isfinite(loss.bounds).all():  # a minimiser that is searched for: its score is in other units than itself
+        interval = _score_interval(loss, effect, critical)
     return Average(
         mean,
         effect,
         error,
-        (effect - critical * error, effect + critical * error),
+        interval,
         gap,
         (gap - critical * gap_error, gap + critical * gap_error),
     )
+
+
+def _score_interval(loss: Loss, effect: float, critical: float) -> tuple[float, float]:
+    """Return the constants at which the mean score is not significantly different from 0, by halving between the bounds."""
+
+    def low_enough(v: float, side: float) -> bool:
+        mean, error, _ = mean_residual(loss.derivative(np.full(len(loss), v)), loss.mass, loss.groups)
+        return mean < side * critical * error
+
+    ends = []
+    for side, bound in zip((-1.0, 1.0), loss.bounds, strict=True):
+        below, above = min(bound, effect), max(bound, effect)
+        for _ in range(HALVINGS):
+            middle = (below + above) / 2
+            below, above = (middle, above) if low_enough(middle, side) else (below, middle)
+        ends.append((below + above) / 2)
+    return ends[0], ends[1]

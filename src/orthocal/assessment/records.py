@@ -151,8 +151,10 @@ class Average:
     ----------
     prediction, effect : float
         Means, weighted by mass.
-    standard_error, interval
-        Of the average effect.
+    standard_error : float
+        Of the average effect; of the mean score where the effect is searched for (quantiles, expectiles).
+    interval : (float, float)
+        Of the average effect, or of the quantile or expectile of all rows together.
     excess, excess_interval
         By how much the predictions are too high on average, in units of the residual. Narrower than the other interval
         suggests: what the prediction explains of the effect cancels.

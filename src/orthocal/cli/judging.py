@@ -76,7 +76,12 @@ def demo(out: Out = Path("orthocal-demo"), method: Method = "auto", seed: Seed =
         "Data: 9,275 households (401ksubs). Effect: eligibility for a 401(k) plan on net financial assets, in $1000."
     )
     typer.echo("A boosted T-learner is trained on a third of the rows, calibrated on another and judged on the last.\n")
-    how = {"data": "401ksubs, 9,275 rows", "method": method, "seed": str(seed), "again": f"orthocal demo --seed {seed}"}
+    how = {
+        "data": "401ksubs, 9,275 rows",
+        "method": method,
+        "seed": str(seed),
+        "again": f"orthocal demo --seed {seed} --method {method}",
+    }
     with all_or_nothing(out, CALIBRATE_FILES) as folder:
         with learning(DRAWS):
             done = run_demo(method, seed, jobs)
@@ -118,7 +123,7 @@ def calibrate(
     from orthocal.calibrators import new_calibrator
     from orthocal.folds import generator
     from orthocal.streams import FORMATS, add_calibrated
-    from orthocal.tables import all_or_nothing, ending
+    from orthocal.tables import all_or_nothing, ending, require_folder
     from orthocal.verified import calibrate_and_verify, hold_out
 
     predicted = only(prediction)
@@ -148,6 +153,7 @@ def calibrate(
         draws,
     )
     new_calibrator(method)
+    require_folder(out)
     fitted, judged = hold_out(holdout, plan.effect, plan.observations, generator(seed))
     words = {**plan.words, **words_of_fit(method, len(fitted), len(judged), holdout)}
     if _announced({**words, "output": str(out)}, dry_run, as_json):
@@ -205,7 +211,7 @@ def assess(
     from orthocal.assessment import assess as judge
     from orthocal.orthogonal import learn_cross
     from orthocal.page import report
-    from orthocal.tables import all_or_nothing, file_name
+    from orthocal.tables import all_or_nothing, file_names, require_folder
 
     settings = {"quantile": quantile, "level": level, "target": target, "correction": correction}
     plan = plan_of(
@@ -230,6 +236,7 @@ def assess(
             jobs=jobs,
         )
     )
+    require_folder(out)
     if _announced({**plan.words, "output": str(out)}, dry_run, as_json):
         return
     with all_or_nothing(out, ASSESS_FILES) as folder:
@@ -240,8 +247,8 @@ def assess(
         record = {name: verdict.to_dict() for name, verdict in verdicts.items()}
         report(verdicts, folder / "report.html", title=f"Effect of {treatment} on {outcome}", how=plan.words)
         write_json(record, folder / "assessment.json")
-        for name, verdict in verdicts.items():
-            draw(verdict, folder / f"reliability-{file_name(name)}.png", name)
+        for file, (name, verdict) in zip(file_names(verdicts), verdicts.items(), strict=True):
+            draw(verdict, folder / f"reliability-{file}.png", name)
     for name, verdict in verdicts.items():
         typer.echo(f"{name}\n{verdict.summary()}\n{spread[name]}\n", err=as_json)
     print_files(out, ASSESS_FILES, err=as_json)

@@ -35,6 +35,11 @@ def observe_table(
 
     taken = {*roles.values(), *predictions, propensity}
     names = split_names(covariates) if covariates else [name for name in table.column_names if name not in taken]
+    seen = [name for name in names if name in {roles[role] for role in ("y", "treatment", "instrument")}]
+    if seen:
+        raise OrthocalError(
+            f"`--covariates` must not name the outcome, treatment or instrument; {seen[0]!r} is one. Leave it out."
+        )
     X = select(table, names, "covariate")
     spoken = {"y": "outcome", "sample_weight": "weight"}
     found = {

@@ -43,10 +43,12 @@ def reproduce(
     from orthocal.errors import require_whole
     from orthocal.experiments import new_experiment
     from orthocal.experiments import reproduce as run
+    from orthocal.orthogonal import Recipe
 
     experiment = new_experiment(name, seed, learners)
     repeats = experiment.repeats if repeats is None else repeats
     require_whole(repeats, 1, "repeats")
+    Recipe(n_jobs=jobs)  # refuses a number of jobs that makes no sense
     folder = out or Path(f"orthocal-{name}")
     typer.echo(f"{experiment.title}: {len(experiment.keys(repeats))} repetitions, results in {folder}\n")
     with _progress() as advance:
@@ -83,8 +85,10 @@ def _progress() -> Iterator[Callable[[int, int], None]]:
 
 
 def _print(found: Findings) -> None:
+    from orthocal.experiments.reproduce import WORDS
+
     for table in found.tables:
         typer.echo(f"{table.caption}\n{table.as_text()}\n")
     for claim in found.claims:
-        typer.echo(f"{'HELD    ' if claim.held else 'NOT HELD'}  {claim.text} Measured: {claim.measured}.")
+        typer.echo(f"{WORDS[claim.held][1].upper():<10}  {claim.text} Measured: {claim.measured}.")
     typer.echo("")

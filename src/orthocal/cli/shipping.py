@@ -42,6 +42,12 @@ def export(
     prediction: Annotated[
         str | None, typer.Option("--prediction", help="Column of predictions (format sql); prediction if left out.")
     ] = None,
+    quote: Annotated[
+        str | None,
+        typer.Option(
+            "--quote", help='Mark around the column in your SQL, " or `; none around a plain name if left out.'
+        ),
+    ] = None,
     out: Annotated[Path | None, typer.Option("--out", help="File to write; standard output if left out.")] = None,
 ) -> None:
     """Print a map as one SQL expression, as JSON, or as a Python function that needs no package."""
@@ -50,9 +56,13 @@ def export(
 
     fitted = load(map_file)
     require_one_of(form, EXPORTS, "format")
-    given = {} if prediction is None else {"column": prediction}
+    given = {name: value for name, value in {"column": prediction, "quote": quote}.items() if value is not None}
     if not given.keys() <= inspect.signature(EXPORTS[form]).parameters.keys():
-        raise OrthocalError(f"`--prediction` must belong to the format; {form!r} names no column. Leave it out.")
+        raise OrthocalError(
+            f"`--prediction` and `--quote` must belong to the format; {form!r} names no column. Leave them out."
+        )
+    if out is not None and out.is_dir():
+        raise OrthocalError(f"`--out` must name a file; {out} is a folder. Choose another name.")
     text = EXPORTS[form](fitted, **given).rstrip("\n")
     if out is None:
         typer.echo(text)

@@ -58,6 +58,8 @@ def record_of(done: Verified) -> dict[str, Any]:
         "after": None if done.after is None else done.after.to_dict(),
         "comparison": None if done.comparison is None else done.comparison.to_dict(),
         "verified_on_unseen_rows": done.after is not None,
+        "errors_by_seed": [list(pair) for pair in done.by_seed],
+        "reason": done.reason,
     }
 
 

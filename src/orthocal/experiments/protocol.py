@@ -17,10 +17,10 @@ Row = dict[str, Any]
 
 @dataclass(frozen=True)
 class Claim:
-    """Something that was claimed, whether it held in this run, and what was measured."""
+    """Something that was claimed, whether it held in this run (None: too few repetitions to say), and what was measured."""
 
     text: str
-    held: bool
+    held: bool | None
     measured: str
 
 

@@ -10,11 +10,12 @@ from scipy.special import expit, ndtr
 
 from orthocal.effects import QuantileUnderTreatment
 from orthocal.effects.arms import propensity_nuisance
-from orthocal.experiments.learners import classifier, coarse, regressor
+from orthocal.experiments.learners import classifier, regressor
 from orthocal.experiments.quantile_design import ACTIVE, BINS, CLIP, COVARIATES, FOLDS, FRESH, QUANTILES, SIZES, TREES
 from orthocal.experiments.quantile_findings import findings_of
 from orthocal.experiments.truth import true_calibration_error
 from orthocal.folds import assign_folds
+from orthocal.nuisances.coarse import Coarse
 from orthocal.nuisances.cross_fit import cross_fit
 from orthocal.observations import observe
 from orthocal.orthogonal import Recipe, learn_cross
@@ -71,8 +72,10 @@ class Quantiles:
         both = Sample(
             *(np.concatenate([getattr(part, name) for part in (train, own)]) for name in Sample.__annotations__)
         )
-        X, X_own, X_fresh = coarse(train.X, own.X, fresh.X, bins=TREES["max_bins"])
-        X_both, X_fresh_both = coarse(both.X, fresh.X, bins=TREES["max_bins"])
+        few = Coarse(TREES["max_bins"]).fit(train.X)
+        X, X_own, X_fresh = (few.transform(part.X) for part in (train, own, fresh))
+        few = Coarse(TREES["max_bins"]).fit(both.X)
+        X_both, X_fresh_both = few.transform(both.X), few.transform(fresh.X)
         size, row = key["learners"], {}
         weight, weight_both = _inverse_propensity(X, train, size, rng), _inverse_propensity(X_both, both, size, rng)
         learnt = _nuisances(X_own, own, size, rng)

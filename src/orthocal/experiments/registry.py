@@ -22,5 +22,5 @@ def new_experiment(name: str, seed: int = 0, learners: str | None = None) -> Exp
     if seed < 0:
         raise OrthocalError(f"`seed` must not be negative; it is {seed}.")
     kind = EXPERIMENTS[name]
-    experiment: Experiment = kind(seed, chosen_sizes(learners, kind().sizes))
+    experiment: Experiment = kind(seed, chosen_sizes(learners, kind.__dataclass_fields__["sizes"].default))
     return experiment

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from orthocal import __version__
 from orthocal.experiments.resumable import RESULTS, run_resumable
 from orthocal.mapfile import write_text
-from orthocal.page import Items, Marked, Page, Section, Text, render
+from orthocal.page import Code, Items, Marked, Page, Section, Text, render
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -18,6 +18,8 @@ if TYPE_CHECKING:
     from orthocal.experiments.protocol import Claim, Experiment, Findings
 
 PAGE, CLAIMS = "page.html", "claims.json"
+WORDS = {True: ("good", "held"), False: ("bad", "not held"), None: ("open", "not judged")}
+"""How a claim is marked."""
 
 
 def reproduce(
@@ -30,15 +32,15 @@ def reproduce(
     """Run what is missing of an experiment, then write its page and its claims beside the results; return the findings."""
     rows = run_resumable(experiment, folder, repeats, jobs, advance or _silent)
     found = experiment.findings(rows)
-    write_text(folder / PAGE, render(page_of(experiment, found, len(rows))))
+    write_text(folder / PAGE, render(page_of(experiment, found, len(rows), repeats)))
     record = [{"claim": claim.text, "held": claim.held, "measured": claim.measured} for claim in found.claims]
     write_text(folder / CLAIMS, json.dumps(record, indent=1) + "\n")
     return found
 
 
-def page_of(experiment: Experiment, found: Findings, rows: int) -> Page:
+def page_of(experiment: Experiment, found: Findings, rows: int, repeats: int) -> Page:
     """Return the page of a run: claims first, then pictures, tables, and how it was done."""
-    held = sum(claim.held for claim in found.claims)
+    held = sum(claim.held is True for claim in found.claims)
     settings = ", ".join(f"{name} {value}" for name, value in experiment.settings().items())
     return Page(
         experiment.title,
@@ -53,7 +55,8 @@ def page_of(experiment: Experiment, found: Findings, rows: int) -> Page:
                 "How it was done",
                 (
                     Items(found.notes),
-                    Text(f"{rows} rows in {RESULTS}; {settings}. Run again with: orthocal reproduce {experiment.name}"),
+                    Text(f"{rows} rows in {RESULTS}; {settings}."),
+                    Code(_command(experiment, repeats)),
                 ),
             ),
         ),
@@ -62,8 +65,14 @@ def page_of(experiment: Experiment, found: Findings, rows: int) -> Page:
 
 
 def _marked(claim: Claim) -> tuple[str, str, str]:
-    tone, mark = ("good", "held") if claim.held else ("bad", "not held")
-    return tone, mark, f"{claim.text} Measured: {claim.measured}."
+    return *WORDS[claim.held], f"{claim.text} Measured: {claim.measured}."
+
+
+def _command(experiment: Experiment, repeats: int) -> str:
+    settings = experiment.settings()
+    learners = ",".join(settings.get("learners", []))
+    chosen = f" --learners {learners}" if learners else ""
+    return f"orthocal reproduce {experiment.name} --repeats {repeats} --seed {settings['seed']}{chosen}"
 
 
 def _silent(done: int, total: int) -> None:

@@ -15,10 +15,13 @@ import time
 import warnings
 from contextlib import contextmanager
 from functools import cache
+from importlib.metadata import version
 from typing import TYPE_CHECKING, Any
 
+from orthocal import __version__
 from orthocal.errors import OrthocalError, OverlapWarning, SkewWarning
 from orthocal.mapfile import write_text
+from orthocal.tables import require_folder
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -35,10 +38,11 @@ def run_resumable(
     """Run what is missing, `jobs` repetitions at a time, and return the rows of all; `advance(done, all)` is told."""
     from joblib import Parallel, delayed
 
-    keys = experiment.keys(repeats)
+    keys, settings = experiment.keys(repeats), _settings_of(experiment)
+    require_folder(folder)
     folder.mkdir(parents=True, exist_ok=True)
     with _alone(folder):
-        _require_same_run(experiment, folder)
+        _require_same_run(settings, folder)
         rows = _finished(folder / RESULTS, experiment.keys(max(repeats, _most(folder / RESULTS))))
         advance(min(len(rows), len(keys)), len(keys))
         missing = keys[len(rows) :]
@@ -47,11 +51,11 @@ def run_resumable(
         )
         with (folder / RESULTS).open("a", newline="") as file:
             for answer in answers:
+                _append(file, answer, list(rows[0]) if rows else list(answer))
                 rows.append(answer)
-                _append(file, answer)
                 advance(len(rows), len(keys))
-    # Rows come back from the file: a resumed run and an uninterrupted one then hold the same figures to the last bit.
-    return _finished(folder / RESULTS, keys)
+        # Rows come back from the file: a resumed run and an uninterrupted one then hold the same figures to the last bit.
+        return _finished(folder / RESULTS, keys)
 
 
 def _run(experiment: Experiment, key: Key, master: int) -> Row:
@@ -78,12 +82,18 @@ def _end_with(master: int) -> None:
     threading.Thread(target=watch, daemon=True).start()
 
 
-def _append(file: Any, row: Row) -> None:
+def _append(file: Any, row: Row, columns: list[str]) -> None:
+    """Write a row under the columns of the file, and make sure that it is on the disk."""
+    if sorted(columns) != sorted(row):
+        raise OrthocalError(
+            f"{file.name} must have the columns of this experiment; it has others. Choose another --out."
+        )
     line = io.StringIO()
     writer = csv.writer(line, lineterminator="\n")
     if file.tell() == 0:
-        writer.writerow(row)
-    writer.writerow([repr(float(value)) if isinstance(value, float) else value for value in row.values()])
+        writer.writerow(columns)
+    values = [row[name] for name in columns]
+    writer.writerow([repr(float(value)) if isinstance(value, float) else value for value in values])
     file.write(line.getvalue())
     file.flush()
     os.fsync(file.fileno())
@@ -94,15 +104,23 @@ def _finished(path: Path, keys: list[Key]) -> list[Row]:
     if not path.exists():
         return []
     _cut_to_whole_lines(path)
-    with path.open(newline="") as file:
-        table = list(csv.DictReader(file))
+    try:
+        table = list(csv.DictReader(path.read_text("utf-8").splitlines()))
+    except UnicodeDecodeError:
+        raise OrthocalError(f"{path} must be text; it is not. Choose another --out, or delete the file.") from None
     rows = [{name: _value(text) for name, text in line.items()} for line in table[: len(keys)]]
     for place, (row, key) in enumerate(zip(rows, keys, strict=False)):
-        if None in row or {name: row.get(name) for name in key} != key:
+        if not _is_row_of(row, key):
             raise OrthocalError(
-                f"Row {place + 1} of {path} must be that of {key}; it is not. Choose another --out, or delete the file."
+                f"Row {place + 1} of {path} must be that of {key}, with a number in every other column; it is not. "
+                "Choose another --out, or delete the file."
             )
     return rows
+
+
+def _is_row_of(row: Row, key: Key) -> bool:
+    figures = [value for name, value in row.items() if name not in key]
+    return {name: row.get(name) for name in key} == key and all(isinstance(value, int | float) for value in figures)
 
 
 def _most(path: Path) -> int:
@@ -128,9 +146,15 @@ def _value(text: str | None) -> Any:
     return text
 
 
-def _require_same_run(experiment: Experiment, folder: Path) -> None:
+def _settings_of(experiment: Experiment) -> dict[str, Any]:
+    """Return all that rows depend on besides their key, the versions of what computes them included."""
+    libraries = {name: version(name) for name in ("numpy", "scikit-learn")}
+    settings = {"experiment": experiment.name, **experiment.settings(), "orthocal": __version__, **libraries}
+    return dict(json.loads(json.dumps(settings)))
+
+
+def _require_same_run(settings: dict[str, Any], folder: Path) -> None:
     """Results of other settings are never mixed with these."""
-    settings = json.loads(json.dumps({"experiment": experiment.name, **experiment.settings()}))
     file = folder / SETTINGS
     if not file.exists():
         if (folder / RESULTS).exists():
@@ -138,15 +162,15 @@ def _require_same_run(experiment: Experiment, folder: Path) -> None:
         write_text(file, json.dumps(settings, indent=1) + "\n")
         return
     try:
-        found = json.loads(file.read_text())
-    except ValueError:
+        found = dict(json.loads(file.read_text()))
+    except (TypeError, ValueError):
         raise OrthocalError(
             f"{file} must hold the settings of a run; it cannot be read. Choose another --out."
         ) from None
-    for name in settings:
-        if found.get(name) != settings[name]:
+    for name, wanted in settings.items():
+        if found.get(name) != wanted:
             raise OrthocalError(
-                f"The results in {folder} are of {name} {found.get(name)!r}, not {settings[name]!r}. "
+                f"The results in {folder} are of {name} {found.get(name)!r}, not {wanted!r}. "
                 "Choose another --out, or delete the folder."
             )
 

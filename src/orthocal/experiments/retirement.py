@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any, ClassVar
 
@@ -35,12 +35,31 @@ SHARES = (0.60, 0.25)
 FOLDS, CLIP, MILLION = 5, 0.01, 1e6
 
 
+TABLES = {"full": load_401k, "reduced": load_reduced_401k}
+
+
+@lru_cache(maxsize=len(TABLES))
+def households(table: str) -> RealData:
+    """Return a table by name, read once per process."""
+    return TABLES[table]()
+
+
+def _table_to_be_had() -> str:
+    """Return the full table's name, or the reduced one's where the full one cannot be had."""
+    try:
+        households("full")
+    except UnavailableError:
+        return "reduced"
+    return "full"
+
+
 @dataclass(frozen=True)
 class Retirement:
     """401(k): base, isotonic, histogram and linear calibration over random splits of the households."""
 
     seed: int = 0
     sizes: tuple[str, ...] = ("large", "shallow")
+    table: str = field(default_factory=_table_to_be_had)  # decided once, for all workers
     name: ClassVar[str] = "401k"
     title: ClassVar[str] = "Effects of 401(k) eligibility and participation on net financial assets"
     question: ClassVar[str] = "Does calibration make estimates of these effects better calibrated?"
@@ -48,7 +67,7 @@ class Retirement:
 
     def settings(self) -> Mapping[str, Any]:
         """Seed, learners, and which table it was."""
-        return {"seed": self.seed, "learners": list(self.sizes), "data": households().source}
+        return {"seed": self.seed, "learners": list(self.sizes), "data": households(self.table).source}
 
     def keys(self, repeats: int) -> list[Key]:
         """Each split with each size of learners."""
@@ -56,7 +75,7 @@ class Retirement:
 
     def run(self, key: Key) -> Row:
         """Split, train, calibrate and judge both effects; the split is the same for every size of learners."""
-        data, rng = households(), np.random.default_rng([self.seed, key["split"]])
+        data, rng = households(self.table), np.random.default_rng([self.seed, key["split"]])
         order = rng.permutation(len(data.y))  # the file is sorted by eligibility
         train, calibration, test = np.split(order, (np.cumsum(SHARES) * len(order)).astype(int))
         losses = [_losses(data, rows, key["learners"], rng) for rows in (train, calibration, test)]
@@ -98,16 +117,9 @@ class Retirement:
         )
         claims = tuple(claim for size in sizes for claim in _claims(size, by_size[size]))
         answer = " ".join(_answer(title, methods) for title, methods in panels.items())
-        return Findings(tables, claims, (box_plots,), _notes(len(by_size[sizes[0]]), sizes), answer)
-
-
-@lru_cache(maxsize=1)
-def households() -> RealData:
-    """Return the full table, or the reduced one where the full one cannot be had."""
-    try:
-        return load_401k()
-    except UnavailableError:
-        return load_reduced_401k()
+        return Findings(
+            tables, claims, (box_plots,), _notes(households(self.table), len(by_size[sizes[0]]), sizes), answer
+        )
 
 
 def _losses(data: RealData, rows: Integers, size: str, rng: np.random.Generator) -> dict[str, QuadraticLoss]:
@@ -229,8 +241,7 @@ def _claims(size: str, rows: Sequence[Row]) -> list[Claim]:
     return claims
 
 
-def _notes(splits: int, sizes: Sequence[str]) -> tuple[str, ...]:
-    data = households()
+def _notes(data: RealData, splits: int, sizes: Sequence[str]) -> tuple[str, ...]:
     return (
         (
             f"Data: {data.source}; {len(data.y):,} households, {len(data.covariates)} covariates, net financial "
@@ -245,12 +256,12 @@ def _notes(splits: int, sizes: Sequence[str]) -> tuple[str, ...]:
         ),
         f"Fitted propensities are kept inside [{CLIP}, {1 - CLIP}]. The paper does not say how it clips.",
         (
-            "The LATE's pseudo-outcome is the corrected one (MATH E5): the printed denominator is wrong. Nobody takes part "
-            "without being eligible, so that nuisance is 0 and is not learnt; propensity and outcome models "
-            "serve both effects."
+            "The LATE's pseudo-outcome is the corrected one: in print its sign and its divisor are wrong, which is the "
+            "covariance of treatment and instrument. Nobody takes part without being eligible, so that nuisance is 0 and is "
+            "not learnt; propensity and outcome models serve both effects."
         ),
         (
-            "Quartile error: as printed (l.794), without a root and without the bins' weights, so that figures "
+            "Quartile error: as printed, without a root and without the bins' weights, so that figures "
             "compare with the "
             "paper's; it holds the noise of the test rows, about the variance of a bin's mean, whatever the "
             "model. Beside it the "

@@ -76,7 +76,7 @@ def cross_fit(
         Fits that run at once. Every fit uses one thread, so answers do not depend on this.
     """
     given = dict(given or {})
-    learner = choose_learners(nuisances, learners)
+    learner = choose_learners(nuisances, learners, weighted=weight is not None)
     folds = np.unique(fold) if evaluate is None else np.asarray(evaluate)
     kept = np.flatnonzero(np.isin(fold, folds))
     seeds = generator(random_state).integers(2**31, size=(len(nuisances), int(fold.max()) + 1))

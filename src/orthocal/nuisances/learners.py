@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from orthocal.errors import OrthocalError
+from orthocal.nuisances.coarse import Coarse
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -34,6 +35,14 @@ def default_learner(nuisance: Nuisance) -> Any:
     return kind(**(SETTINGS if _has_both(nuisance) else {**SETTINGS, **RARE_SETTINGS}))
 
 
+def default_learner_for_weights(nuisance: Nuisance) -> Any:
+    """Return the default learner with covariates binned beforehand; one that estimates something else is left as it is."""
+    from sklearn.pipeline import make_pipeline
+
+    learner = default_learner(nuisance)
+    return learner if nuisance.wrap is not None else make_pipeline(Coarse(), learner)
+
+
 def _has_both(nuisance: Nuisance) -> bool:
     """Whether a probability's two classes are common enough to set some of both aside for early stopping."""
     target = nuisance.target if nuisance.rows is None else nuisance.target[nuisance.rows]
@@ -41,7 +50,9 @@ def _has_both(nuisance: Nuisance) -> bool:
     return not nuisance.is_probability or nuisance.wrap is not None or min(ones, len(target) - ones) >= RARE
 
 
-def choose_learners(nuisances: Sequence[Nuisance], learners: Mapping[str, Any] | None) -> dict[str, Any]:
+def choose_learners(
+    nuisances: Sequence[Nuisance], learners: Mapping[str, Any] | None, *, weighted: bool = False
+) -> dict[str, Any]:
     """Return the learner of each nuisance: chosen by exact name, else by role, else the default."""
     if learners is not None and not isinstance(learners, Mapping):
         raise OrthocalError(f"`learners` must map nuisances or roles to estimators; it is a {type(learners).__name__}.")
@@ -56,7 +67,8 @@ def choose_learners(nuisances: Sequence[Nuisance], learners: Mapping[str, Any] |
     for key, learner in chosen.items():
         _require_learner(key, learner)
     found = {n.name: chosen.get(n.name, chosen.get(n.role)) for n in nuisances}
-    return {n.name: default_learner(n) if found[n.name] is None else found[n.name] for n in nuisances}
+    default = default_learner_for_weights if weighted else default_learner
+    return {n.name: default(n) if found[n.name] is None else found[n.name] for n in nuisances}
 
 
 def _require_learner(key: str, learner: Any) -> None:

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 GOOD, BAD, OPEN = "good", "bad", "open"
 COARSE = {"probability": 0.1}
-"""Errors smaller than this must be visible, by unit, before silence means anything; else the predictions' own spread."""
+"""Errors larger than this must be visible, by unit, before silence means anything; else the predictions' own spread."""
 
 Mark = tuple[str, str, str]
 """Tone, the word, and the sentences that go with it."""
@@ -42,24 +42,32 @@ def mark_of_job(done: Verified) -> Mark:
     if not is_detected(done.before):
         tone, word, sentences = mark_of(done.before)
         return tone, word, f"{sentences}\n{told}{' Leave the predictions as they are.' if harmed else ''}"
+    if harmed:
+        return BAD, "Made worse: do not use the map", f"{told}\nAfter: {done.after.verdict}"
     helped = done.comparison.verdict == "improved" and done.after.interval[0] == 0
-    if helped or not is_detected(done.after):
-        return GOOD, "Fixed", f"Before: {done.before.verdict}\n{told}\nAfter: {done.after.verdict}"
-    word = "Made worse: do not use the map" if harmed else "Still wrong"
-    return BAD, word, f"{told}\nAfter: {done.after.verdict}"
+    if not helped and is_detected(done.after):
+        return BAD, "Still wrong", f"{told}\nAfter: {done.after.verdict}"
+    if not helped and not can_tell(done.after):
+        return OPEN, "Cannot tell whether it is fixed", f"{_too_small(done.after)}\n{told}"
+    return GOOD, "Fixed", f"Before: {done.before.verdict}\n{told}\nAfter: {done.after.verdict}"
 
 
 def can_tell(assessment: Assessment) -> bool:
-    """Return whether an error as large as the spread of the predictions would have been seen: else silence means nothing.
+    """Return whether an error that matters would have been seen: else silence means nothing."""
+    return assessment.minimum_detectable_error <= error_that_matters(assessment)
 
-    Predictions that do not vary are compared with their own size. Units other than the effect's have a size of their own.
+
+def error_that_matters(assessment: Assessment) -> float:
+    """Return the spread of the predictions: an error as large leaves nothing of them. Some units have a size of their own.
+
+    Predictions that do not vary are compared with their own size, and if that is 0 with the effects the data allow.
     """
     spread = float(np.std(assessment.predictions)) or float(np.abs(assessment.predictions).mean())
-    return assessment.minimum_detectable_error <= COARSE.get(assessment.unit, spread)
+    return COARSE.get(assessment.unit, spread or max(abs(end) for end in assessment.average.interval))
 
 
 def _too_small(assessment: Assessment) -> str:
     return (
-        f"{assessment.rows:,} rows are too few: an error below {assessment.minimum_detectable_error:.4g} would have gone "
-        f"unnoticed, and the predictions themselves vary by {np.std(assessment.predictions):.4g}. {assessment.verdict}"
+        f"{assessment.rows:,} rows are too few: an error up to {assessment.minimum_detectable_error:.4g} could have gone "
+        f"unnoticed, and one of {error_that_matters(assessment):.4g} would already matter. {assessment.verdict}"
     )

@@ -83,6 +83,9 @@ def report_page(
             "`assessments` must be an Assessment, a mapping of names to them, or a Verified; it is "
             f"{'empty' if isinstance(assessments, Mapping) else type(assessments).__name__}."
         )
+    if len(assessments) == 1:
+        ((name, only),) = assessments.items()
+        return _page(title, mark_of(only), _sections(only, "verdict"), only, {"prediction": name, **how})
     return _several(title, assessments, how)
 
 
@@ -99,12 +102,13 @@ def _several(title: str, verdicts: Mapping[str, Assessment], how: dict[str, str]
     for place, (name, verdict) in enumerate(verdicts.items()):
         own = _sections(verdict, f"verdict-{place}")
         sections += [Section(f"{name}: {section.title.lower()}", section.blocks) for section in own]
-    good = [name for name, (tone, _, _) in marks.items() if tone == "good"]
-    words = f"{len(good)} of {len(marks)} believable"
-    tone = "good" if len(good) == len(marks) else "open" if good else "bad"
+    tones = {tone for tone, _, _ in marks.values()}
+    tone = next(kind for kind in ("bad", "open", "good") if kind in tones)
+    words = {word: [name for name, mark in marks.items() if mark[1] == word] for _, word, _ in marks.values()}
+    lead = " ".join(f"{word}: {', '.join(names)}." for word, names in words.items())
+    count = len(words.get("Believable", []))
     first = next(iter(verdicts.values()))
-    lead = "Believable: " + ", ".join(good) + "." if good else "None of the predictions can be believed as they are."
-    return Page(title, words, tone, lead, (*sections, _how(first, how)), _foot())
+    return Page(title, f"{count} of {len(marks)} believable", tone, lead, (*sections, _how(first, how)), _foot())
 
 
 def _job_sections(done: Verified) -> list[Section]:

@@ -12,6 +12,9 @@ if TYPE_CHECKING:
     from orthocal.assessment import Assessment
     from orthocal.losses import Overlap
 
+LARGE, HUGE = 1e4, 1e9
+"""Numbers between these are written out."""
+
 
 def numbers_table(verdicts: Mapping[str, Assessment]) -> Table:
     """Return the sizes behind each verdict, one column per verdict."""
@@ -20,7 +23,7 @@ def numbers_table(verdicts: Mapping[str, Assessment]) -> Table:
         "calibration error": [number(a.error) for a in verdicts.values()],
         "its interval": [between(a.interval) for a in verdicts.values()],
         "squared, debiased": [number(a.error_squared) for a in verdicts.values()],
-        "mean absolute error": [number(a.l1.value) for a in verdicts.values()],
+        "mean absolute error, debiased": [number(a.l1.value) for a in verdicts.values()],
         "largest error in a bin": [number(a.linf.value) for a in verdicts.values()],
         "detectable error (probability 0.8)": [number(a.minimum_detectable_error) for a in verdicts.values()],
         "mean prediction": [number(a.average.prediction) for a in verdicts.values()],
@@ -120,8 +123,10 @@ def how_facts(assessment: Assessment, how: Mapping[str, str]) -> Facts:
 
 
 def number(value: float | None) -> str:
-    """Return a number in four digits."""
-    return "" if value is None else f"{value:,.4g}"
+    """Return a number in four digits, or all the digits before the point."""
+    if value is None:
+        return ""
+    return f"{value:,.0f}" if LARGE <= abs(value) < HUGE else f"{value:.4g}"
 
 
 def between(ends: tuple[float, float]) -> str:
