@@ -1,6 +1,8 @@
 import matplotlib as mpl
 import numpy as np
+import pyarrow as pa
 import pytest
+from pyarrow import csv
 
 from orthocal import QuadraticLoss
 from orthocal.datasets import simulate_cate
@@ -20,3 +22,17 @@ def scored():
     prediction = np.round(rng.standard_normal(300), 1)
     weight = rng.integers(1, 4, 300).astype(float)
     return prediction, QuadraticLoss(weight * (prediction + rng.standard_normal(300)), weight)
+
+
+@pytest.fixture(scope="session")
+def table():
+    """A table for the command line: covariates, a treatment, an outcome and two columns of predictions."""
+    data = simulate_cate(600, random_state=0)
+    columns = {f"x{j}": data.X[:, j] for j in range(5)}
+    return pa.table({**columns, "a": data.treatment, "y": data.y, "tau": 1 + 2 * data.effect, "other": data.effect})
+
+
+@pytest.fixture
+def data_csv(table, tmp_path):
+    csv.write_csv(table, tmp_path / "data.csv")
+    return tmp_path / "data.csv"

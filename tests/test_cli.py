@@ -1,35 +1,14 @@
 import json
+import re
 
 import numpy as np
 import pyarrow as pa
 import pytest
 from pyarrow import csv, parquet
 
-from orthocal import cli, load, save
-from orthocal.datasets import simulate_cate
-from orthocal.maps import AffineMap
-
-COMMON = ["--outcome", "y", "--treatment", "a", "--jobs", "1", "--seed", "1"]
-
-
-@pytest.fixture(scope="module")
-def table():
-    data = simulate_cate(600, random_state=0)
-    columns = {f"x{j}": data.X[:, j] for j in range(5)}
-    return pa.table({**columns, "a": data.treatment, "y": data.y, "tau": 1 + 2 * data.effect, "other": data.effect})
-
-
-@pytest.fixture
-def data_csv(table, tmp_path):
-    csv.write_csv(table, tmp_path / "data.csv")
-    return tmp_path / "data.csv"
-
-
-def run(*arguments):
-    """Return the exit code of the command line."""
-    with pytest.raises(SystemExit) as stop:
-        cli.main([str(argument) for argument in arguments])
-    return stop.value.code
+from orthocal import cli, load
+from orthocal.cli import judging, reading, screen
+from tests.command_line import COMMON, run
 
 
 @pytest.mark.parametrize("suffix", [".csv", ".parquet"])
@@ -81,6 +60,7 @@ def test_assess_judges_several_columns(data_csv, tmp_path, capsys):
     assert run(*arguments, "--out", tmp_path / "out") == 0
     said = capsys.readouterr().out
     assert "tau\nThe predictions are miscalibrated" in said
+    assert len(re.findall(r"error over 3 seeds   [\d.e-]+, [\d.e-]+, [\d.e-]+\n", said)) == 2
     record = json.loads((tmp_path / "out" / "assessment.json").read_text())
     assert set(record) == {"tau", "other"}
     assert (tmp_path / "out" / "reliability-tau.png").stat().st_size > 10_000
@@ -117,11 +97,19 @@ def test_demo_runs_from_nothing_to_a_verdict(tmp_path, capsys):
     assert (tmp_path / "demo" / "before-after.png").stat().st_size > 10_000
 
 
-def test_version_and_help(capsys):
+def test_version(capsys):
     assert run("--version") == 0
     assert capsys.readouterr().out.strip() == "0.1.0"
-    assert run("calibrate", "--help") == 0
-    assert "Example:" in capsys.readouterr().out
+
+
+def test_every_command_is_explained_with_an_example(capsys):
+    assert run() == 0
+    names = [command.callback.__name__ for command in cli.app.registered_commands]
+    said = capsys.readouterr().out
+    for name in names:
+        assert name in said
+        assert run(name, "--help") == 0
+        assert f"orthocal {name} " in capsys.readouterr().out.partition("Examples:")[2]
 
 
 @pytest.mark.parametrize(
@@ -129,11 +117,47 @@ def test_version_and_help(capsys):
     [
         (["--prediction", "tua"], "The prediction column must be in the data; 'tua' is not. Did you mean 'tau'?"),
         (["--prediction", "zzzzzz"], "'zzzzzz' is not. There are x0, x1"),
-        (["--prediction", "tau", "--covariates", "x0,x9"], "The covariate column must be in the data; 'x9' is not"),
+        (
+            ["--prediction", "tau", "--covariates", "x0, xx1"],
+            "covariate column must be in the data; 'xx1' is not. Did you",
+        ),
+        (
+            ["--prediction", "tau", "--by", "x0,othr"],
+            "The subgroup column must be in the data; 'othr' is not. Did you mean",
+        ),
+        (
+            ["--prediction", "tau", "--weight", "tua"],
+            "The weight column must be in the data; 'tua' is not. Did you mean",
+        ),
+        (
+            ["--prediction", "tau", "--groups", "tua"],
+            "The groups column must be in the data; 'tua' is not. Did you mean",
+        ),
+        (
+            ["--prediction", "tau", "--instrument", "tua"],
+            "The instrument column must be in the data; 'tua' is not. Did",
+        ),
+        (
+            ["--prediction", "tau", "--propensity", "tua"],
+            "The propensity column must be in the data; 'tua' is not. Did",
+        ),
+        (
+            ["--prediction", "tau", "--outcome", "tua"],
+            "The outcome column must be in the data; 'tua' is not. Did you mean",
+        ),
+        (
+            ["--prediction", "tau", "--treatment", "tua"],
+            "The treatment column must be in the data; 'tua' is not. Did you",
+        ),
+        (
+            ["--prediction", "tau", "--treatment", "tua", "--arm", "1"],
+            "The treatment column must be in the data; 'tua'",
+        ),
         (["--prediction", "tau", "--propensity", "pp"], "The propensity column must be in the data"),
         (["--prediction", "tau", "--propensity", "1.0"], "strictly inside (0, 1)"),
-        (["--prediction", "tau", "--effect", "lates"], "`effect` must be one of"),
-        (["--prediction", "tau", "--method", "splines"], "`method` must be one of"),
+        (["--prediction", "tau", "--effect", "lates"], "it is 'lates'. Did you mean 'late'?"),
+        (["--prediction", "tau", "--effect", "effect-of-all"], "it is 'effect-of-all'.\n"),
+        (["--prediction", "tau", "--method", "splines"], "it is 'splines'. Did you mean 'spline'?"),
         (
             ["--prediction", "tau", "--quantile", "0.5"],
             "`--quantile` must belong to the effect; 'cate' has arm, control",
@@ -148,6 +172,9 @@ def test_version_and_help(capsys):
         (["--prediction", "tau", "--propensity", "nan"], "`propensity` as given must be a finite number"),
         (["--prediction", "tau", "--prediction", "other"], "`--prediction` must be given once here"),
         (["--prediction", "[/bold]zz"], "'[/bold]zz' is not"),
+        (["--prediction", "tau", "--folds", "x"], "Error: Invalid value for '--folds'"),
+        (["--prediction", "tau", "--fold", "5"], "Error: No such option: --fold"),
+        ([], "Error: Missing option '--prediction'. Try --help."),
     ],
 )
 def test_bad_input_exits_2_with_one_line_and_leaves_nothing(data_csv, tmp_path, capsys, arguments, message):
@@ -168,13 +195,6 @@ def test_results_of_two_runs_never_mix(data_csv, tmp_path, capsys):
     assert not (out / "after.png").exists()
     assert (out / "thesis.docx").exists()
     assert "thesis" not in capsys.readouterr().out
-
-
-def test_apply_does_not_overwrite_its_input(data_csv, tmp_path, capsys):
-    save(AffineMap(0.0, 1.0), tmp_path / "map.json")
-    for out in (data_csv, tmp_path):
-        assert run("apply", tmp_path / "map.json", data_csv, "--prediction", "tau", "--out", out) == 2
-        assert "`--out` must name a new file" in capsys.readouterr().err
 
 
 def test_odd_column_names_are_taken(table, tmp_path):
@@ -204,7 +224,7 @@ def test_bad_files_exit_2(tmp_path, data_csv, capsys):
         ("none.csv", "must exist"),
         ("empty.csv", "must have rows"),
         ("broken.parquet", "cannot be read"),
-        ("data.xlsx", "must end in .csv or .parquet"),
+        ("data.xlsx", "must end in .csv or .csv.gz or .parquet"),
     ]:
         assert run("calibrate", tmp_path / name, *common) == 2
         assert message in capsys.readouterr().err
@@ -214,19 +234,51 @@ def test_bad_files_exit_2(tmp_path, data_csv, capsys):
     assert not (tmp_path / "out").exists()
 
 
-def test_an_interrupted_run_leaves_nothing_half_written(data_csv, tmp_path, monkeypatch):
+def test_an_interrupted_run_leaves_nothing_half_written(data_csv, tmp_path, monkeypatch, capsys):
     def interrupted(*_):
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(cli, "write_verdict", interrupted)
+    monkeypatch.setattr(judging, "write_verdict", interrupted)
     arguments = ["calibrate", data_csv, *COMMON, "--prediction", "tau", "--propensity", "0.5"]
-    assert run(*arguments, "--out", tmp_path / "out") != 0
+    assert run(*arguments, "--out", tmp_path / "out") == 130
+    assert capsys.readouterr().err.endswith("\nStopped.\n")
     assert sorted(file.name for file in tmp_path.iterdir()) == ["data.csv"]
 
 
 def test_warnings_are_one_line(capsys):
-    cli._show_warning(UserWarning("overlap is poor"), UserWarning, "file.py", 1)
+    screen.show_warning(UserWarning("overlap is poor"), UserWarning, "file.py", 1)
     assert capsys.readouterr().err == "Warning: overlap is poor\n"
+
+
+@pytest.mark.parametrize("command", ["calibrate", "assess"])
+def test_machines_get_one_json_document(command, data_csv, tmp_path, capsys):
+    arguments = [command, data_csv, *COMMON, "--prediction", "tau", "--propensity", "0.5", "--covariates", "x0"]
+    assert run(*arguments, "--out", tmp_path / "out", "--json") == 0
+    said = capsys.readouterr()
+    assert json.loads(said.out) == json.loads((tmp_path / "out" / "assessment.json").read_text())
+    assert "The predictions are miscalibrated" in said.err
+    assert "Wrote to" in said.err
+
+
+def test_gzip_in_and_out(table, tmp_path):
+    data, out = tmp_path / "data.csv.gz", tmp_path / "out"
+    with pa.output_stream(data) as stream:
+        csv.write_csv(table, stream)
+    common = [*COMMON, "--prediction", "tau", "--propensity", "0.5", "--covariates", "x0", "--method", "linear"]
+    assert run("calibrate", data, *common, "--holdout", "0", "--out", out) == 0
+    got = csv.read_csv(out / "calibrated.csv.gz")
+    expected = load(out / "map.json").predict(table["tau"].to_numpy())
+    np.testing.assert_allclose(got["tau_calibrated"].to_numpy(), expected)
+
+
+def test_calibrated_tables_keep_the_text_of_other_columns(table, tmp_path):
+    names = pa.array([f"{j:05d}" for j in range(table.num_rows)])
+    csv.write_csv(table.append_column("id", names), tmp_path / "data.csv", csv.WriteOptions(quoting_style="none"))
+    common = [*COMMON, "--prediction", "tau", "--propensity", "0.5", "--covariates", "x0", "--method", "linear"]
+    assert run("calibrate", tmp_path / "data.csv", *common, "--holdout", "0", "--out", tmp_path / "out") == 0
+    before = (tmp_path / "data.csv").read_text().splitlines()
+    after = (tmp_path / "out" / "calibrated.csv").read_text().splitlines()
+    assert [line.rpartition(",")[0] for line in after[1:]] == before[1:]
 
 
 @pytest.mark.parametrize(
@@ -241,4 +293,4 @@ def test_warnings_are_one_line(capsys):
     ],
 )
 def test_levels_have_the_type_of_the_column(column, text, wanted):
-    assert cli.level_of(text, pa.table({"a": column}), "a") == wanted
+    assert reading.level_of(text, pa.table({"a": column}), "a") == wanted

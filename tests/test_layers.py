@@ -11,6 +11,7 @@ SOURCE = Path(orthocal.__file__).parent
 LAYERS = {
     "arrays": 0,
     "errors": 0,
+    "progress": 0,
     "observations": 1,
     "folds": 1,
     "laws": 1,
@@ -30,16 +31,19 @@ LAYERS = {
     "assessment": 5,
     "calibration": 5,
     "mapfile": 5,
+    "export": 6,
     "verified": 6,
     "cross_model": 6,
     "plots": 6,
     "notebook": 6,
     "datasets": 6,
     "tables": 6,
+    "streams": 7,
     "page": 7,
     "demo": 7,
     "experiments": 8,
     "cli": 9,
+    "__main__": 10,
 }
 UPWARD = {("assessment", "plots"), ("assessment", "notebook"), ("estimators", "notebook")}
 

@@ -57,12 +57,13 @@ def test_commands_run(tmp_path, monkeypatch):
     commands = [
         line for kind, code in BLOCKS if kind == "sh" for line in code.splitlines() if line.startswith("orthocal")
     ]
-    assert len(commands) == 3
+    assert len(commands) == 4
     for line in commands:
         with pytest.raises(SystemExit) as stop:
             cli.main(shlex.split(line)[1:])
         assert stop.value.code == 0
     assert Path("calibrated.csv").exists()
+    assert Path("calibrated.sql").exists()
 
 
 def test_every_block_is_of_a_kind_that_is_tested():

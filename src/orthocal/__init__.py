@@ -23,6 +23,7 @@ if TYPE_CHECKING:
         RelativeEffect,
     )
     from orthocal.errors import HonestyWarning, OrthocalError, OverlapWarning, SkewWarning
+    from orthocal.export import to_python, to_sql
     from orthocal.losses import ExpectileLoss, HingeLoss, Loss, QuadraticLoss
     from orthocal.mapfile import load, save
     from orthocal.orthogonal import orthogonal_loss
@@ -69,6 +70,8 @@ _HOMES = {
     "orthogonal_loss": "orthogonal",
     "report": "page",
     "save": "mapfile",
+    "to_python": "export",
+    "to_sql": "export",
 }
 
 __all__ = [
@@ -109,6 +112,8 @@ __all__ = [
     "orthogonal_loss",
     "report",
     "save",
+    "to_python",
+    "to_sql",
 ]
 
 

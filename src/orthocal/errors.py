@@ -5,6 +5,7 @@ Every message gives the rule, the value that broke it and the way out.
 
 from __future__ import annotations
 
+import difflib
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -49,12 +50,12 @@ def require_length(values: Sized, n: int, name: str) -> None:
         )
 
 
-def require_finite(values: Floats, name: str) -> None:
-    """No NaN and no infinity."""
+def require_finite(values: Floats, name: str, first: int = 0) -> None:
+    """No NaN and no infinity; `first` is the number of the first row, where these are some of many."""
     if not np.isfinite(values).all():
         row = int(np.flatnonzero(~np.isfinite(values))[0])
         raise OrthocalError(
-            f"`{name}` must be finite in every row; row {row} is {values[row]}. Drop such rows or fill them in."
+            f"`{name}` must be finite in every row; row {first + row} is {values[row]}. Drop such rows or fill them in."
         )
 
 
@@ -104,7 +105,14 @@ def require_at_least(value: float, low: float, name: str) -> None:
 def require_one_of(value: Any, known: Collection[str], name: str) -> None:
     """A name is one of those that exist."""
     if value not in known:
-        raise OrthocalError(f"`{name}` must be one of {', '.join(map(repr, known))}; it is {value!r}.")
+        hint = did_you_mean(str(value), known)
+        raise OrthocalError(f"`{name}` must be one of {', '.join(map(repr, known))}; it is {value!r}.{hint}")
+
+
+def did_you_mean(name: str, known: Collection[str]) -> str:
+    """Return a question that names the nearest of those that exist, or nothing where none is near."""
+    near = difflib.get_close_matches(name, known, n=1)
+    return f" Did you mean {near[0]!r}?" if near else ""
 
 
 def require_whole(value: Any, low: int, name: str) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import reprlib
 import tempfile
 from dataclasses import fields
 from pathlib import Path
@@ -18,6 +19,7 @@ if TYPE_CHECKING:
     from orthocal.maps import Map
 
 FORMAT, VERSION = "orthocal-map", 1
+HEADER = ("format", "version", "shape")
 
 
 def save(map: Any, path: str | os.PathLike[str]) -> None:  # noqa: A002
@@ -39,7 +41,7 @@ def save(map: Any, path: str | os.PathLike[str]) -> None:  # noqa: A002
     >>> orthocal.load(path).predict([0.0, 1.0])
     array([1., 3.])
     """
-    write_text(Path(path), json.dumps(to_record(getattr(map, "map_", map)), indent=1) + "\n")
+    write_text(Path(path), to_json(map))
 
 
 def load(path: str | os.PathLike[str]) -> Map:
@@ -49,9 +51,16 @@ def load(path: str | os.PathLike[str]) -> Map:
         record = json.loads(file.read_text(encoding="utf-8"), parse_constant=_refuse_constant)
     except OSError as error:
         raise OrthocalError(f"The map file {file} must be readable; {error.strerror}. Check the path.") from None
-    except (json.JSONDecodeError, UnicodeDecodeError) as error:
+    except RecursionError:
+        raise OrthocalError(f"The map file {file} must hold a map; it nests too deeply. Save the map again.") from None
+    except ValueError as error:  # not JSON, not text, not finite, or thousands of digits long
         raise OrthocalError(f"The map file {file} must hold JSON; {error}. Save the map again.") from None
     return from_record(record)
+
+
+def to_json(map: Any) -> str:  # noqa: A002
+    """Return the text of a map file."""
+    return json.dumps(to_record(getattr(map, "map_", map)), indent=1) + "\n"
 
 
 def to_record(map: Map) -> dict[str, Any]:  # noqa: A002
@@ -69,20 +78,43 @@ def from_record(record: Any) -> Map:
     """Return the map a plain dict describes."""
     if not isinstance(record, dict) or record.get("format") != FORMAT:
         raise OrthocalError(f"A map file must say format '{FORMAT}'; this one does not. Is it the right file?")
-    if record.get("version") != VERSION:
+    version = record.get("version")
+    if type(version) is not int or version != VERSION:  # True == 1
         raise OrthocalError(
-            f"A map file must have version {VERSION}; this one has {record.get('version')!r}. Use a newer orthocal."
+            f"A map file must have version {VERSION}; this one has {version!r}. Use the orthocal that saved it."
         )
     require_one_of(record.get("shape"), list(MAPS), "shape")
     shape = MAPS[record["shape"]]
     names = [field.name for field in fields(shape)]
+    _require_keys(record, names)
+    for name in names:
+        _require_numbers(record[name], name)
+    try:
+        return cast("Map", shape(**{name: record[name] for name in names}))
+    except (TypeError, ValueError, OverflowError) as error:
+        raise OrthocalError(f"The map file does not hold a valid map: {error}") from None
+
+
+def _require_keys(record: dict[str, Any], names: list[str]) -> None:
+    """A map file has what its shape needs, and nothing else: a key that is not understood may matter."""
     missing = [name for name in names if name not in record]
     if missing:
         raise OrthocalError(f"A map file must have `{missing[0]}`; it is missing. Save the map again.")
-    try:
-        return cast("Map", shape(**{name: record[name] for name in names}))
-    except (TypeError, ValueError) as error:
-        raise OrthocalError(f"The map file does not hold a valid map: {error}") from None
+    unknown = [key for key in record if key not in {*HEADER, *names}]
+    if unknown:
+        raise OrthocalError(
+            f"A map file of shape {record['shape']!r} must have {', '.join((*HEADER, *names))} only; this one has "
+            f"{reprlib.repr(unknown[0])} too. Remove it, or use the orthocal that saved it."
+        )
+
+
+def _require_numbers(value: Any, name: str) -> None:
+    """A number or a plain list of them: numpy would also take text and truth values for numbers."""
+    for number in value if isinstance(value, list) else [value]:
+        if isinstance(number, bool) or not isinstance(number, int | float):
+            raise OrthocalError(
+                f"`{name}` of a map file must hold numbers; it holds {reprlib.repr(number)}. Save the map again."
+            )
 
 
 def write_text(path: Path, text: str) -> None:
@@ -108,4 +140,4 @@ def _umask() -> int:
 
 
 def _refuse_constant(name: str) -> float:
-    raise OrthocalError(f"A map file must hold finite numbers; it has {name}.")
+    raise ValueError(f"it has {name}, which is no finite number")

@@ -117,15 +117,22 @@ class SplineMap:
     def __post_init__(self) -> None:
         object.__setattr__(self, "knots", np.asarray(self.knots, dtype=np.float64))
         object.__setattr__(self, "coefficients", np.asarray(self.coefficients, dtype=np.float64))
-        if len(self.knots) != len(self.coefficients) + 4 or len(self.coefficients) < 4:
+        if (
+            self.knots.ndim != 1
+            or self.coefficients.ndim != 1
+            or not 8 <= len(self.knots) == len(self.coefficients) + 4
+        ):
             raise OrthocalError(
-                f"A spline map needs four knots more than coefficients, and four of those; it has {len(self.knots)} and "
-                f"{len(self.coefficients)}."
+                "A spline map needs four knots more than coefficients, and four of those; they have shapes "
+                f"{self.knots.shape} and {self.coefficients.shape}."
             )
         if not (np.isfinite(self.knots).all() and np.isfinite(self.coefficients).all()):
             raise OrthocalError("The knots and coefficients of a spline map must be finite; at least one is not.")
-        if not (np.diff(self.knots) >= 0).all() or self.knots[0] == self.knots[-1]:
+        if not (np.diff(self.knots) >= 0).all():
             raise OrthocalError("The knots of a spline map must not decrease; they do.")
+        low, high = self.knots[[0, -1]]
+        if low == high or (self.knots[:4] != low).any() or (self.knots[-4:] != high).any():
+            raise OrthocalError("A spline map must have two different end knots, each four times; this one has not.")
 
     def predict(self, prediction: Any) -> Floats:
         """Calibrated prediction for each prediction."""

@@ -77,17 +77,19 @@ def observe(
     )
 
 
-def as_numbers(values: Any, name: str, n: int | None = None) -> Floats:
-    """Return one column of finite numbers."""
+def as_numbers(values: Any, name: str, n: int | None = None, *, first: int = 0) -> Floats:
+    """Return one column of finite numbers; `first` is the number of the first row, where these are some of many."""
     column = _vector(values, name, n)
     if column.dtype.kind in "mMcV":
         raise OrthocalError(f"`{name}` must hold numbers; it holds {column.dtype} values. Convert the column first.")
     if column.dtype.kind not in "fiub":
         for row, value in enumerate(column.tolist()):
             if not (value is None or _is_number(value)):
-                raise OrthocalError(f"`{name}` must hold numbers; row {row} is {value!r}. Convert the column first.")
+                raise OrthocalError(
+                    f"`{name}` must hold numbers; row {first + row} is {value!r}. Convert the column first."
+                )
     numbers = np.ascontiguousarray(column, dtype=np.float64)
-    require_finite(numbers, name)
+    require_finite(numbers, name, first)
     return numbers
 
 

@@ -1,19 +1,18 @@
-"""Tables on disk: CSV and Parquet in and out, columns found by name."""
+"""Tables on disk: CSV and Parquet, columns found by name; results written whole or not at all."""
 
 from __future__ import annotations
 
-import difflib
 import re
 import shutil
 import tempfile
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
-from orthocal.errors import OrthocalError
+from orthocal.errors import OrthocalError, did_you_mean
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
+    from collections.abc import Callable, Collection, Iterator, Sequence
 
     from pyarrow import ChunkedArray, Table
 
@@ -30,21 +29,10 @@ def _read_parquet(path: Path) -> Table:
     return parquet.read_table(path)
 
 
-def _write_csv(table: Table, path: Path) -> None:
-    from pyarrow import csv
-
-    csv.write_csv(table, path)
-
-
-def _write_parquet(table: Table, path: Path) -> None:
-    from pyarrow import parquet
-
-    parquet.write_table(table, path)
-
-
-FORMATS: dict[str, tuple[Callable[[Path], Table], Callable[[Table, Path], None]]] = {
-    ".csv": (_read_csv, _write_csv),
-    ".parquet": (_read_parquet, _write_parquet),
+READERS: dict[str, Callable[[Path], Table]] = {
+    ".csv": _read_csv,
+    ".csv.gz": _read_csv,
+    ".parquet": _read_parquet,
 }
 
 
@@ -52,32 +40,49 @@ def read_table(path: Path) -> Table:
     """Read a table; the ending of the name says how."""
     from pyarrow import ArrowException
 
-    reader = _format(path)[0]
-    if not path.is_file():
-        raise OrthocalError(f"The data file {path} must exist; it does not. Check the path.")
+    reader = READERS[ending(path, READERS)]
+    require_file(path)
     try:
         table = reader(path)
     except (ArrowException, OSError) as error:
         raise OrthocalError(f"The data file {path} cannot be read: {str(error).splitlines()[0]}") from None
-    twice = [name for name in table.column_names if table.column_names.count(name) > 1]
-    if twice:
-        raise OrthocalError(f"The columns of {path} must have different names; {twice[0]!r} occurs twice. Rename one.")
+    require_different(table.column_names, path)
     if table.num_rows == 0:
         raise OrthocalError(f"The data file {path} must have rows; it has none.")
     return table
 
 
-def write_table(table: Table, path: Path) -> None:
-    """Write a table; the ending of the name says how."""
-    _format(path)[1](table, path)
+def ending(path: Path, known: Collection[str]) -> str:
+    """Return the ending of a name, which says how the table is kept."""
+    found = [end for end in known if path.name.lower().endswith(end)]
+    if not found:
+        raise OrthocalError(f"A table's name must end in {' or '.join(known)}; it is {path.name!r}. Rename the file.")
+    return found[0]
+
+
+def require_file(path: Path) -> None:
+    """A file is there to be read."""
+    if not path.is_file():
+        raise OrthocalError(f"The data file {path} must exist; it does not. Check the path.")
+
+
+def require_different(names: Sequence[str], path: Path) -> None:
+    """No two columns share a name."""
+    twice = [name for name in names if names.count(name) > 1]
+    if twice:
+        raise OrthocalError(f"The columns of {path} must have different names; {twice[0]!r} occurs twice. Rename one.")
+
+
+def require_column(names: Sequence[str], name: str, role: str) -> None:
+    """A column is there, or the nearest one there is gets named."""
+    if name not in names:
+        hint = did_you_mean(name, names) or f" There are {', '.join(names[:20])}."
+        raise OrthocalError(f"The {role} column must be in the data; {name!r} is not.{hint}")
 
 
 def column(table: Table, name: str, role: str) -> ChunkedArray:
-    """Return a column, or name the nearest one there is."""
-    if name not in table.column_names:
-        near = difflib.get_close_matches(name, table.column_names, n=1)
-        hint = f"Did you mean {near[0]!r}?" if near else f"There are {', '.join(table.column_names[:20])}."
-        raise OrthocalError(f"The {role} column must be in the data; {name!r} is not. {hint}")
+    """Return a column, found by its name."""
+    require_column(table.column_names, name, role)
     return table[name]
 
 
@@ -86,16 +91,6 @@ def select(table: Table, names: Sequence[str], role: str) -> Table:
     for name in names:
         column(table, name, role)
     return table.select(list(names))
-
-
-def with_column(table: Table, name: str, values: Any) -> Table:
-    """Return the table with one more column, or that column replaced."""
-    import pyarrow as pa
-
-    values = pa.array(values)
-    if name in table.column_names:
-        return table.set_column(table.column_names.index(name), name, values)
-    return table.append_column(name, values)
 
 
 @contextmanager
@@ -128,9 +123,3 @@ def all_or_nothing(folder: Path, own: Sequence[str] = ()) -> Iterator[Path]:
 def file_name(text: str) -> str:
     """Return text fit for a file's name."""
     return re.sub(r"[^\w.-]+", "_", text)
-
-
-def _format(path: Path) -> tuple[Callable[[Path], Table], Callable[[Table, Path], None]]:
-    if path.suffix not in FORMATS:
-        raise OrthocalError(f"A table's name must end in {' or '.join(FORMATS)}; it is {path.name!r}.")
-    return FORMATS[path.suffix]

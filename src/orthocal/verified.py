@@ -74,10 +74,7 @@ def calibrate_and_verify(
 
     `holdout` = 0 fits the map on all rows; then nothing can be said about it, only about the prediction before it.
     """
-    if not 0 <= holdout < 1:
-        raise OrthocalError(
-            f"`holdout` must lie in [0, 1); it is {holdout}. 0.3 keeps three rows of ten for the verdict."
-        )
+    _require_share(holdout)
     if observations.prediction is None:
         raise OrthocalError(
             "`prediction` must be given. Pass predictions of a model that was not trained on these rows."
@@ -88,12 +85,7 @@ def calibrate_and_verify(
     recipe = Recipe(recipe.learners, recipe.clip, rng, recipe.n_jobs)
     learnt = learn_cross(effect, observations, X, nuisances, folds, recipe)
     prediction, every = observations.prediction, learnt.rows
-    fitted, judged = every, every
-    if holdout > 0:
-        part = split_rows(1 - holdout, effect.strata(observations), observations.groups, rng)
-        fitted, judged = np.flatnonzero(part == 0), np.flatnonzero(part == 1)
-    if len(judged) < 2 or len(fitted) < 2:
-        raise OrthocalError(f"`holdout`={holdout} leaves too few of the {len(every)} rows on one side. Use more data.")
+    fitted, judged = hold_out(holdout, effect, observations, rng)
     groups = {name: as_labels(values, name, len(every))[judged] for name, values in (by or {}).items()}
     settings: dict[str, Any] = {"level": level, "cost": cost, "random_state": int(rng.integers(2**31))}
     calibrator = fit_calibrator(method, prediction[fitted], learnt.loss[fitted], refinements, learnt.fold[fitted])
@@ -118,3 +110,26 @@ def calibrate_and_verify(
         ((verdict.error, judged_after.error), *others),
         getattr(calibrator, "reason_", ""),
     )
+
+
+def hold_out(
+    holdout: float, effect: Effect, observations: Observations, rng: np.random.Generator
+) -> tuple[Integers, Integers]:
+    """Return the rows the map is fitted on and the rows it is judged on: all for both where nothing is held out."""
+    _require_share(holdout)
+    fitted = judged = np.arange(len(observations))
+    if holdout > 0:
+        part = split_rows(1 - holdout, effect.strata(observations), observations.groups, rng)
+        fitted, judged = np.flatnonzero(part == 0), np.flatnonzero(part == 1)
+    if len(judged) < 2 or len(fitted) < 2:
+        raise OrthocalError(
+            f"`holdout`={holdout} leaves too few of the {len(observations)} rows on one side. Use more data."
+        )
+    return fitted, judged
+
+
+def _require_share(holdout: float) -> None:
+    if not 0 <= holdout < 1:
+        raise OrthocalError(
+            f"`holdout` must lie in [0, 1); it is {holdout}. 0.3 keeps three rows of ten for the verdict."
+        )

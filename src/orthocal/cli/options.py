@@ -5,7 +5,10 @@ from typing import Annotated
 
 import typer
 
-Data = Annotated[Path, typer.Argument(help="Table with one row per person: .csv or .parquet.", show_default=False)]
+Data = Annotated[
+    Path,
+    typer.Argument(metavar="DATA", help="Table, one row per person: .csv, .csv.gz or .parquet.", show_default=False),
+]
 Outcome = Annotated[str, typer.Option("--outcome", help="Outcome column.")]
 Treatment = Annotated[str, typer.Option("--treatment", help="Treatment column.")]
 OnePrediction = Annotated[
@@ -41,4 +44,6 @@ Folds = Annotated[int, typer.Option("--folds", help="Folds of cross-fitting.")]
 Clip = Annotated[float, typer.Option("--clip", help="Fitted propensities are kept inside [clip, 1 - clip].")]
 Seed = Annotated[int, typer.Option("--seed", help="Seed of folds and learners.")]
 Jobs = Annotated[int, typer.Option("--jobs", help="Learner fits that run at once; -1 for all cores.")]
+DryRun = Annotated[bool, typer.Option("--dry-run", help="Check everything, say what would be done, and stop.")]
+Json = Annotated[bool, typer.Option("--json", help="Print the verdict as JSON; words go to standard error.")]
 Out = Annotated[Path, typer.Option("--out", help="Folder for the results.")]

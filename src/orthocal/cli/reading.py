@@ -34,7 +34,7 @@ def observe_table(
     from orthocal.tables import column, select
 
     taken = {*roles.values(), *predictions, propensity}
-    names = covariates.split(",") if covariates else [name for name in table.column_names if name not in taken]
+    names = split_names(covariates) if covariates else [name for name in table.column_names if name not in taken]
     X = select(table, names, "covariate")
     spoken = {"y": "outcome", "sample_weight": "weight"}
     found = {
@@ -51,9 +51,15 @@ def _propensity_name(roles: dict[str, str | None]) -> str:
 
 def subgroups(table: Table, by: str | None) -> dict[str, Any]:
     """Return the columns to judge apart, by name."""
+    from orthocal.observations import as_labels
     from orthocal.tables import column
 
-    return {name: column(table, name, "subgroup") for name in (by.split(",") if by else [])}
+    return {name: as_labels(column(table, name, "subgroup"), name) for name in (split_names(by) if by else [])}
+
+
+def split_names(text: str) -> list[str]:
+    """Return names that were given by comma, with or without spaces."""
+    return [name.strip() for name in text.split(",")]
 
 
 def _number_or_column(table: Table, text: str) -> Any:

@@ -8,39 +8,30 @@ from typing import TYPE_CHECKING, Any
 import typer
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterator, Mapping, Sequence
     from pathlib import Path
 
-    from pyarrow import Table
-
     from orthocal.assessment import Assessment
-    from orthocal.observations import Observations
-    from orthocal.orthogonal import Recipe
+    from orthocal.cli.planning import Plan
     from orthocal.verified import Verified
 
 
-def spread_over_seeds(
-    effect: Any,
-    observations: Observations,
-    X: Table,
-    known: dict[str, Any],
-    folds: int,
-    recipe: Recipe,
-    columns: dict[str, Any],
-    seed: int,
-) -> dict[str, str]:
-    """Judge again with two other draws of the folds, and say how far the error moves: a loss is one draw."""
+def spread_over_seeds(plan: Plan, verdicts: Mapping[str, Assessment], draws: int) -> dict[str, str]:
+    """Judge again with other draws of the folds, and say how far the error moves: a loss is one draw."""
     from dataclasses import replace
 
     from orthocal.assessment import assess as judge
     from orthocal.orthogonal import learn_cross
 
-    errors: dict[str, list[float]] = {name: [] for name in columns}
-    for other in (seed, seed + 1, seed + 2):
-        learnt = learn_cross(effect, observations, X, known, folds, replace(recipe, random_state=other))
-        for name, values in columns.items():
+    errors = {name: [verdict.error] for name, verdict in verdicts.items()}
+    for more in range(1, draws):
+        recipe = replace(plan.recipe, random_state=plan.recipe.random_state + more)
+        learnt = learn_cross(plan.effect, plan.observations, plan.X, plan.known, plan.folds, recipe)
+        for name, values in plan.predictions.items():
             errors[name].append(judge(values, learnt.loss, draws=1, random_state=0).error)
-    return {name: f"error over 3 seeds   {', '.join(f'{e:.4g}' for e in found)}" for name, found in errors.items()}
+    return {
+        name: f"error over {draws} seeds   {', '.join(f'{e:.4g}' for e in found)}" for name, found in errors.items()
+    }
 
 
 def write_verdict(done: Verified, folder: Path, title: str) -> None:
@@ -49,13 +40,7 @@ def write_verdict(done: Verified, folder: Path, title: str) -> None:
     from orthocal.mapfile import save
 
     save(done.map, folder / "map.json")
-    record = {
-        "before": done.before.to_dict(),
-        "after": None if done.after is None else done.after.to_dict(),
-        "comparison": None if done.comparison is None else done.comparison.to_dict(),
-        "verified_on_unseen_rows": done.after is not None,
-    }
-    write_json(record, folder / "assessment.json")
+    write_json(record_of(done), folder / "assessment.json")
     draw(done.before, folder / "before.png", title)
     if done.after is not None:
         draw(done.after, folder / "after.png", title)
@@ -64,20 +49,35 @@ def write_verdict(done: Verified, folder: Path, title: str) -> None:
         )
 
 
-def print_verdict(done: Verified) -> None:
-    """Print the verdict before and after, and what calibration did."""
+def record_of(done: Verified) -> dict[str, Any]:
+    """Return the verdict before and after, ready for JSON."""
+    return {
+        "before": done.before.to_dict(),
+        "after": None if done.after is None else done.after.to_dict(),
+        "comparison": None if done.comparison is None else done.comparison.to_dict(),
+        "verified_on_unseen_rows": done.after is not None,
+    }
+
+
+def print_verdict(done: Verified, *, err: bool = False) -> None:
+    """Print the verdict before and after, and what calibration did; to standard error on demand."""
+    for text in _words_of(done):
+        typer.echo(text, err=err)
+
+
+def _words_of(done: Verified) -> Iterator[str]:
     from orthocal.assessment.wording import story
 
-    typer.echo(f"BEFORE ({len(done.judged):,} rows)\n{done.before.summary()}\n")
+    yield f"BEFORE ({len(done.judged):,} rows)\n{done.before.summary()}\n"
     if done.after is None or done.comparison is None:
-        typer.echo("AFTER: not verified on unseen rows (--holdout 0).\n")
+        yield "AFTER: not verified on unseen rows (--holdout 0).\n"
         return
-    typer.echo(f"AFTER (the same {len(done.judged):,} rows, which the map never saw)\n{done.after.summary()}\n")
+    yield f"AFTER (the same {len(done.judged):,} rows, which the map never saw)\n{done.after.summary()}\n"
     if done.reason:
-        typer.echo(f"Method: {done.reason}")
-    typer.echo(story(done.before, done.after, done.comparison))
+        yield f"Method: {done.reason}"
+    yield story(done.before, done.after, done.comparison)
     seeds = ", ".join(f"{before:.4g} to {after:.4g}" for before, after in done.by_seed)
-    typer.echo(f"Error before to after, over 3 draws of the folds: {seeds}\n")
+    yield f"Error before to after, over {len(done.by_seed)} draws of the folds: {seeds}\n"
 
 
 def draw(verdict: Assessment, path: Path, title: str) -> None:
@@ -95,14 +95,19 @@ def _plain(title: str) -> str:
     return title.replace("$", r"\$")
 
 
-def write_json(record: dict[str, Any], path: Path) -> None:
+def write_json(record: Mapping[str, Any], path: Path) -> None:
     """Write a record as JSON that any reader accepts."""
     from orthocal.mapfile import write_text
 
-    write_text(path, json.dumps(record, indent=1, allow_nan=False) + "\n")
+    write_text(path, to_text(record))
 
 
-def print_files(out: Path, patterns: Sequence[str]) -> None:
+def to_text(record: Mapping[str, Any]) -> str:
+    """Return a record as JSON that any reader accepts."""
+    return json.dumps(record, indent=1, allow_nan=False) + "\n"
+
+
+def print_files(out: Path, patterns: Sequence[str], *, err: bool = False) -> None:
     """Name the files a run has written."""
     names = sorted({file.name for pattern in patterns for file in out.glob(pattern)})
-    typer.echo(f"Wrote to {out}: {', '.join(names)}")
+    typer.echo(f"Wrote to {out}: {', '.join(names)}", err=err)

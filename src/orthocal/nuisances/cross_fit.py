@@ -17,6 +17,7 @@ from orthocal.folds import generator
 from orthocal.nuisances.learners import choose_learners
 from orthocal.nuisances.wrapped import fit_weighted
 from orthocal.observations import as_numbers
+from orthocal.progress import followed
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -85,7 +86,7 @@ def cross_fit(
         for j, n in wanted
         for k in folds
     ]
-    answers = iter(Parallel(n_jobs=n_jobs)(jobs) if jobs else ())
+    answers = followed(Parallel(n_jobs=n_jobs, return_as="generator")(jobs) if jobs else (), len(jobs))
     values: dict[str, Any] = {}
     for _, nuisance in wanted:
         parts = [next(answers) for _ in folds]

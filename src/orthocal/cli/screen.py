@@ -1,0 +1,64 @@
+"""What a person sees while a command works; all of it on standard error."""
+
+from __future__ import annotations
+
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any
+
+from rich.console import Console
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Mapping
+
+    from rich.progress import Progress
+
+to_person = Console(stderr=True, highlight=False)
+
+
+def say(text: str) -> None:
+    """Print a line to the person."""
+    to_person.print(text, soft_wrap=True, markup=False)
+
+
+def show_warning(message: Warning | str, *_: Any) -> None:
+    """Print a warning as one line."""
+    say(f"Warning: {message}")
+
+
+def show_plan(words: Mapping[str, str]) -> None:
+    """Print what will be done."""
+    width = max(map(len, words))
+    for name, text in words.items():
+        say(f"{name:<{width}}  {text}")
+    say("")
+
+
+@contextmanager
+def learning(draws: int) -> Iterator[None]:
+    """Show how many of the learners are fitted, all draws of the folds together."""
+    from orthocal.progress import listening
+
+    with _bar() as bar:
+        task = bar.add_task("Learner fits", total=None)
+
+        def count(done: int, total: int) -> None:
+            bar.update(task, total=total * draws, advance=min(done, 1))
+
+        with listening(count):
+            yield
+
+
+@contextmanager
+def counting_rows(total: int | None) -> Iterator[Callable[[int], None]]:
+    """Show how many rows are done."""
+    with _bar() as bar:
+        task = bar.add_task("Rows", total=total)
+        yield lambda done: bar.update(task, completed=done)
+
+
+def _bar() -> Progress:
+    """Return a bar that goes when the work is done, and that only a terminal shows."""
+    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
+
+    columns = TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn()
+    return Progress(*columns, console=to_person, transient=True, disable=not to_person.is_terminal)
