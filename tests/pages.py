@@ -10,6 +10,7 @@ import pytest
 from orthocal import cli
 
 BLOCK = re.compile(r"^```(\w+)[^\n]*\n(.*?)^```", re.DOTALL | re.MULTILINE)
+EXIT_CODE = re.compile(r"# exit code (\d+)$")
 NUMBER = re.compile(r"-?\d[\d,]*\.?\d*(?:e[-+]?\d+)?")
 
 
@@ -19,9 +20,8 @@ def blocks_of(page):
 
 
 def commands_of(code):
-    """Return the lines of a shell block that call orthocal, as words; a line may go on after a backslash."""
-    lines = code.replace("\\\n", " ").splitlines()
-    return [shlex.split(line.removeprefix("$ ")) for line in lines if line.removeprefix("$ ").startswith("orthocal ")]
+    """Return the lines of a shell block that call orthocal; a line may go on after a backslash."""
+    return [line for line in code.replace("\\\n", " ").splitlines() if line.startswith("orthocal ")]
 
 
 def run_python(code, names, page):
@@ -32,13 +32,16 @@ def run_python(code, names, page):
 
 
 def run_commands(code):
-    """Run the commands of a block, each of which must end well; return what they printed to standard output."""
-    with contextlib.redirect_stdout(io.StringIO()) as said:
-        for words in commands_of(code):
+    """Run the commands of a block; return what they printed to standard output or, where they did not, to standard error.
+
+    They must end well, or with the code that a comment behind them says: ``# exit code 2``.
+    """
+    with contextlib.redirect_stdout(io.StringIO()) as said, contextlib.redirect_stderr(io.StringIO()) as told:
+        for line in commands_of(code):
             with pytest.raises(SystemExit) as stop:
-                cli.main(words[1:])
-            assert stop.value.code == 0, " ".join(words)
-    return said.getvalue()
+                cli.main(shlex.split(line, comments=True)[1:])
+            assert stop.value.code == int((EXIT_CODE.search(line) or {1: 0})[1]), f"{line}\n{told.getvalue()}"
+    return said.getvalue() or told.getvalue()
 
 
 def assert_same_text(said, shown):
