@@ -15,9 +15,10 @@ SHOWN = {"text", "sh"}
 """Output, and commands that set a machine up or run for long."""
 
 
-@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.stem)
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(DOCS)))
 def test_the_code_of_a_page_prints_what_the_page_shows(page, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("LOKY_MAX_CPU_COUNT", "1")  # no worker processes: starting them takes longer than the work
     names, blocks = {"__name__": "__main__"}, blocks_of(page)
     for place, (kind, code) in enumerate(blocks):
         if kind not in RUN:
@@ -30,7 +31,7 @@ def test_the_code_of_a_page_prints_what_the_page_shows(page, tmp_path, monkeypat
     plt.close("all")
 
 
-@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.stem)
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(DOCS)))
 def test_every_block_is_of_a_kind_that_is_known(page):
     assert {kind for kind, _ in blocks_of(page)} <= RUN | SHOWN
 

@@ -1,0 +1,38 @@
+"""Docstrings made ready for the reference: formulas as MathML, which browsers draw themselves, and one entry per parameter.
+
+Nothing is fetched, neither when the pages are built nor when they are read.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+import griffe
+from latex2mathml.converter import convert
+
+ROLE = re.compile(r":math:`([^`]+)`")
+TOGETHER = re.compile(r"^(?P<names>\w+(?:, \w+)+)(?P<kind> : [^\n]*)?\n(?P<text>(?:[ ]+[^\n]*(?:\n|$))*)", re.MULTILINE)
+"""Parameters that share an entry; griffe would give all of them the type and default of the first."""
+
+
+class Readable(griffe.Extension):
+    """Rewrite docstrings before they are parsed."""
+
+    def on_instance(self, *, obj: griffe.Object, **_: Any) -> None:
+        """Rewrite the docstring of each object as it is collected."""
+        if obj.docstring:
+            text = ROLE.sub(lambda found: drawn(found[1]), obj.docstring.value)
+            head, mark, tail = text.partition("Parameters\n----------\n")
+            section, *rest = re.split(r"(?=^\w+\n-+\n)", tail, maxsplit=1, flags=re.MULTILINE)
+            obj.docstring.value = "".join([head, mark, TOGETHER.sub(apart, f"{section}\n"), *rest])
+
+
+def drawn(formula: str) -> str:
+    """Return one formula as MathML on one line."""
+    return " ".join(convert(" ".join(formula.split())).split())
+
+
+def apart(found: re.Match[str]) -> str:
+    """Return an entry of several parameters as one entry for each."""
+    return "".join(f"{name}{found['kind'] or ''}\n{found['text']}" for name in found["names"].split(", "))
