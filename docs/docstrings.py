@@ -12,7 +12,10 @@ import griffe
 from latex2mathml.converter import convert
 
 ROLE = re.compile(r":math:`([^`]+)`")
-TOGETHER = re.compile(r"^(?P<names>\w+(?:, \w+)+)(?P<kind> : [^\n]*)?\n(?P<text>(?:[ ]+[^\n]*(?:\n|$))*)", re.MULTILINE)
+TOGETHER = re.compile(
+    r"^(?P<names>\w+(?:, \w+)+)(?P<kind> : [^\n]*)?\n(?P<text>(?:[ ]+[^\n]*(?:\n|$))*)",
+    re.MULTILINE,
+)
 """Parameters that share an entry; griffe would give all of them the type and default of the first."""
 
 
@@ -24,8 +27,12 @@ class Readable(griffe.Extension):
         if obj.docstring:
             text = ROLE.sub(lambda found: drawn(found[1]), obj.docstring.value)
             head, mark, tail = text.partition("Parameters\n----------\n")
-            section, *rest = re.split(r"(?=^\w+\n-+\n)", tail, maxsplit=1, flags=re.MULTILINE)
-            obj.docstring.value = "".join([head, mark, TOGETHER.sub(apart, f"{section}\n"), *rest])
+            section, *rest = re.split(
+                r"(?=^\w+\n-+\n)", tail, maxsplit=1, flags=re.MULTILINE
+            )
+            obj.docstring.value = "".join(
+                [head, mark, TOGETHER.sub(apart, f"{section}\n"), *rest]
+            )
 
 
 def drawn(formula: str) -> str:
@@ -35,4 +42,7 @@ def drawn(formula: str) -> str:
 
 def apart(found: re.Match[str]) -> str:
     """Return an entry of several parameters as one entry for each."""
-    return "".join(f"{name}{found['kind'] or ''}\n{found['text']}" for name in found["names"].split(", "))
+    return "".join(
+        f"{name}{found['kind'] or ''}\n{found['text']}"
+        for name in found["names"].split(", ")
+    )

@@ -20,7 +20,10 @@ if TYPE_CHECKING:
     from mkdocs.config.defaults import MkDocsConfig
     from mkdocs.structure.files import Files
 
-STEP = re.compile(r"^```python\n(?P<code>.*?)^```(?:\s*^!\[[^\]]*\]\((?P<picture>pictures/[^)]+)\))?", re.DOTALL | re.MULTILINE)
+STEP = re.compile(
+    r"^```python\n(?P<code>.*?)^```(?:\s*^!\[[^\]]*\]\((?P<picture>pictures/[^)]+)\))?",
+    re.DOTALL | re.MULTILINE,
+)
 """A block, with the picture below it if there is one; printed output may not stand between them."""
 
 
@@ -43,7 +46,11 @@ def drawn(text: str, name: str) -> dict[str, bytes]:
 
     names: dict[str, Any] = {"__name__": "__main__"}
     pictures: dict[str, bytes] = {}
-    with tempfile.TemporaryDirectory() as folder, chdir(folder), redirect_stdout(io.StringIO()):
+    with (
+        tempfile.TemporaryDirectory() as folder,
+        chdir(folder),
+        redirect_stdout(io.StringIO()),
+    ):
         for step in STEP.finditer(text):
             exec(compile(step["code"], name, "exec"), names)  # noqa: S102  # the page's own code
             if step["picture"]:
