@@ -34,10 +34,18 @@ class Readable(griffe.Extension):
                 [head, mark, TOGETHER.sub(apart, f"{section}\n"), *rest]
             )
 
+    def on_package(self, *, pkg: griffe.Module, **_: Any) -> None:
+        """Point public names at functions where griffe takes the module of the same name."""
+        for name in pkg.exports or []:
+            member = pkg.members[str(name)]
+            if member.is_alias and pkg.modules_collection[member.target_path].is_module:
+                member.target_path = f"{member.target_path}.{name}"
+
 
 def drawn(formula: str) -> str:
     """Return one formula as MathML on one line."""
-    return " ".join(convert(" ".join(formula.split())).split())
+    # Markdown takes a line that begins with <math> for a block; not one that begins with <span>.
+    return f"<span>{' '.join(convert(' '.join(formula.split())).split())}</span>"
 
 
 def apart(found: re.Match[str]) -> str:
