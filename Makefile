@@ -5,7 +5,7 @@ BIN := $(VENV)/bin
 
 TOOLS := .venv-tools
 
-.PHONY: demo test test-slow test-tools lint bench docs clean
+.PHONY: demo test test-slow test-tools test-browser lint bench docs clean
 
 $(VENV)/demo.stamp: pyproject.toml
 	$(PYTHON) -m venv $(VENV)
@@ -37,6 +37,11 @@ test: $(VENV)/dev.stamp
 
 test-slow: $(VENV)/dev.stamp
 	$(BIN)/python -m pytest tests/statistics -m slow -rA --numprocesses 2
+
+# Needs chromium on the machine: apt-get install chromium
+test-browser: $(VENV)/dev.stamp
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[browser]'
+	ORTHOCAL_BROWSER=needed $(BIN)/python -m pytest tests/browser --numprocesses 2
 
 test-tools: $(TOOLS)/tools.stamp
 	$(TOOLS)/bin/python -m pytest tests/tools -rs --numprocesses 2

@@ -1,52 +1,50 @@
-"""Pages whose code runs: their blocks, what the blocks print, and whether that is what the page shows."""
+"""Reports to look at: of a job that mends, of one verdict, of several, and of a quantile."""
 
-import contextlib
-import io
-import re
-import shlex
+import warnings
 
-import pytest
+import numpy as np
 
-from orthocal import cli
+from orthocal import assess, orthogonal_loss
+from orthocal.datasets import simulate_cate, simulate_quantile
+from orthocal.observations import observe
+from orthocal.orthogonal import Recipe
+from orthocal.page import report
+from orthocal.verified import calibrate_and_verify
 
-BLOCK = re.compile(r"^```(\w+)[^\n]*\n(.*?)^```", re.DOTALL | re.MULTILINE)
-EXIT_CODE = re.compile(r"# exit code (\d+)$")
-NUMBER = re.compile(r"-?\d[\d,]*\.?\d*(?:e[-+]?\d+)?")
-
-
-def blocks_of(page):
-    """Return (kind, text) of every fenced block of a page, in order."""
-    return BLOCK.findall(page.read_text(encoding="utf-8"))
+HOW = {"data": "simulated <rows> & more", "seed": "0"}
 
 
-def commands_of(code):
-    """Return the lines of a shell block that call orthocal; a line may go on after a backslash."""
-    return [line for line in code.replace("\\\n", " ").splitlines() if line.startswith("orthocal ")]
+def job(n=3000, prediction=lambda effect: 1 + 2 * effect, holdout=0.5, **settings):
+    """A calibration with its verdicts, nuisances known."""
+    data = simulate_cate(n, random_state=0)
+    rows = observe(data.X, data.y, treatment=data.treatment, prediction=prediction(data.effect))
+    given = data.nuisances
+    recipe = Recipe(random_state=0)
+    return calibrate_and_verify(
+        "cate", "linear", rows, data.X, nuisances=given, holdout=holdout, recipe=recipe, **settings
+    )
 
 
-def run_python(code, names, page):
-    """Run a block in a namespace; return what it printed."""
-    with contextlib.redirect_stdout(io.StringIO()) as said:
-        exec(compile(code, page.name, "exec"), names)
-    return said.getvalue()
+def write_mended(path):
+    data = simulate_cate(3000, random_state=0)
+    by = {"sex": np.where(data.X[:, 4] > 0, "women", "men"), "<b>": data.X[:, 3]}
+    report(job(cost=0.3, by=by), path, title="Gain & <loss>, $1000", how=HOW)
 
 
-def run_commands(code):
-    """Run the commands of a block; return what they printed to standard output or, where they did not, to standard error.
-
-    They must end well, or with the code that a comment behind them says: ``# exit code 2``.
-    """
-    with contextlib.redirect_stdout(io.StringIO()) as said, contextlib.redirect_stderr(io.StringIO()) as told:
-        for line in commands_of(code):
-            with pytest.raises(SystemExit) as stop:
-                cli.main(shlex.split(line, comments=True)[1:])
-            assert stop.value.code == int((EXIT_CODE.search(line) or {1: 0})[1]), f"{line}\n{told.getvalue()}"
-    return said.getvalue() or told.getvalue()
+def write_several(path):
+    data = simulate_cate(2000, random_state=1)
+    loss = orthogonal_loss("cate", data.X, data.y, treatment=data.treatment, nuisances=data.nuisances)
+    report(assess({"tau": 1 + data.effect, "true": data.effect}, loss, random_state=0), path)
 
 
-def assert_same_text(said, shown):
-    """Words must be the same, numbers nearly: processors round differently, and boosted trees pass a little of that on."""
-    said, shown = ("\n".join(line.rstrip() for line in text.strip().splitlines()) for text in (said, shown))
-    assert NUMBER.sub("#", said) == NUMBER.sub("#", shown)
-    numbers = [[float(n.replace(",", "")) for n in NUMBER.findall(text)] for text in (said, shown)]
-    assert numbers[0] == pytest.approx(numbers[1], rel=0.1, abs=0.02)
+def write_quantile(path):
+    data = simulate_quantile(800, quantile=0.9, random_state=0)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        loss = orthogonal_loss(
+            "quantile", data.X, data.y, treatment=data.treatment, prediction=data.effect, random_state=0
+        )
+        report(assess(data.effect, loss, random_state=0), path)
+
+
+WRITERS = {"mended": write_mended, "several": write_several, "quantile": write_quantile}

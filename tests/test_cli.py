@@ -26,6 +26,7 @@ def test_calibrate_writes_everything_and_apply_repeats_it(table, tmp_path, capsy
     assert names == {
         f"calibrated{suffix}",
         "map.json",
+        "report.html",
         "assessment.json",
         "before.png",
         "after.png",

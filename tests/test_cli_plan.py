@@ -11,7 +11,8 @@ from tests.command_line import COMMON, run
 
 PLAN = """\
 data        {data}, 600 rows
-effect      The average effect: CATE(arm=1, control=0)
+effect      CATE(arm=1, control=0): The average effect of the arm against the control among people alike in the covariates, \
+E[Y(arm) - Y(control) | X].
 outcome     y
 treatment   a
 prediction  tau

@@ -6,7 +6,7 @@ import pytest
 from matplotlib import pyplot as plt
 
 import orthocal
-from tests.pages import assert_same_text, blocks_of, run_commands, run_python
+from tests.snippets import assert_same_text, blocks_of, commands_of, run_commands, run_python
 
 DOCS = Path(__file__).parents[1] / "docs"
 PAGES = sorted(DOCS.rglob("*.md"))
@@ -23,7 +23,7 @@ def test_the_code_of_a_page_prints_what_the_page_shows(page, tmp_path, monkeypat
     for place, (kind, code) in enumerate(blocks):
         if kind not in RUN:
             continue
-        said = run_python(code, names, page) if kind == "python" else run_commands(code)
+        said = run_python(code, names, page) if kind == "python" else run_commands(commands_of(code))
         following = blocks[place + 1] if place + 1 < len(blocks) else ("", "")
         # What commands print may be left out of a page; what python prints may not.
         if following[0] == "text" or kind == "python":

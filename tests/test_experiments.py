@@ -64,7 +64,7 @@ class Dice:
     def findings(self, rows):
         table = Table("Values", ("row", "value"), tuple((row["kind"], f"{row['value']:.3f}") for row in rows))
         return Findings(
-            (table,), (Claim("Values are < 1.", True, "all"), Claim("Values > 1.", False, "none")), (), ("x",)
+            (table,), (Claim("Values are < 1.", True, "all"), Claim("Values > 1.", False, "none")), (), ("x",), "Two."
         )
 
 
@@ -142,6 +142,7 @@ def test_the_page_holds_claims_and_figures_escaped(tmp_path):
     page = (tmp_path / "page.html").read_text()
     assert "<h1>Dice &amp; &lt;chance&gt;</h1>" in page
     assert "1 of 2 claims held" in page
+    assert "Which number?\nTwo." in page
     assert '<span class="mark bad">not held</span> Values &gt; 1. Measured: none.' in page
     assert not re.search(r'(src|href)="(?!data:|#)', page)
     assert json.loads((tmp_path / "claims.json").read_text())[1] == {

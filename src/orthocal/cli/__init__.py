@@ -59,9 +59,11 @@ _add(
     "orthocal export orthocal-out/map.json --format sql --prediction tau",
     "orthocal export orthocal-out/map.json --format python --out calibrate.py",
 )
-
-
-app.command()(reproduce)
+_add(
+    reproduce,
+    "orthocal reproduce 401k --repeats 20",
+    "orthocal reproduce quantile --jobs 4 --out results",
+)
 
 
 def main(arguments: Sequence[str] | None = None) -> None:

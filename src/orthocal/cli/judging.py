@@ -54,8 +54,16 @@ from orthocal.cli.writing import (
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-CALIBRATE_FILES = ("before.png", "after.png", "before-after.png", "map.json", "assessment.json", "calibrated.*")
-ASSESS_FILES = ("reliability-*.png", "assessment.json")
+CALIBRATE_FILES = (
+    "report.html",
+    "before.png",
+    "after.png",
+    "before-after.png",
+    "map.json",
+    "assessment.json",
+    "calibrated.*",
+)
+ASSESS_FILES = ("report.html", "reliability-*.png", "assessment.json")
 """What a run may write into its folder."""
 
 
@@ -68,10 +76,11 @@ def demo(out: Out = Path("orthocal-demo"), method: Method = "auto", seed: Seed =
         "Data: 9,275 households (401ksubs). Effect: eligibility for a 401(k) plan on net financial assets, in $1000."
     )
     typer.echo("A boosted T-learner is trained on a third of the rows, calibrated on another and judged on the last.\n")
+    how = {"data": "401ksubs, 9,275 rows", "method": method, "seed": str(seed), "again": f"orthocal demo --seed {seed}"}
     with all_or_nothing(out, CALIBRATE_FILES) as folder:
         with learning(DRAWS):
             done = run_demo(method, seed, jobs)
-        write_verdict(done, folder, "Effect of 401(k) eligibility on net financial assets, $1000")
+        write_verdict(done, folder, "Effect of 401(k) eligibility on net financial assets, $1000", how)
     print_verdict(done)
     print_files(out, CALIBRATE_FILES)
 
@@ -140,8 +149,8 @@ def calibrate(
     )
     new_calibrator(method)
     fitted, judged = hold_out(holdout, plan.effect, plan.observations, generator(seed))
-    words = {**plan.words, **words_of_fit(method, len(fitted), len(judged), holdout), "output": str(out)}
-    if _announced(words, dry_run, as_json):
+    words = {**plan.words, **words_of_fit(method, len(fitted), len(judged), holdout)}
+    if _announced({**words, "output": str(out)}, dry_run, as_json):
         return
     with all_or_nothing(out, CALIBRATE_FILES) as folder:
         with learning(draws):
@@ -159,7 +168,7 @@ def calibrate(
                 seeds=draws,
             )
         add_calibrated(done.map, data, folder / f"calibrated{ending(data, FORMATS)}", predicted)
-        write_verdict(done, folder, f"{predicted}: effect of {treatment} on {outcome}")
+        write_verdict(done, folder, f"{predicted}: effect of {treatment} on {outcome}", words)
     print_verdict(done, err=as_json)
     print_files(out, CALIBRATE_FILES, err=as_json)
     _print_json(record_of(done), as_json)
@@ -195,6 +204,7 @@ def assess(
     """Judge one or more columns of predicted effects."""
     from orthocal.assessment import assess as judge
     from orthocal.orthogonal import learn_cross
+    from orthocal.page import report
     from orthocal.tables import all_or_nothing, file_name
 
     settings = {"quantile": quantile, "level": level, "target": target, "correction": correction}
@@ -228,6 +238,7 @@ def assess(
             verdicts = judge(plan.predictions, learnt.loss, cost=cost, by=plan.by, random_state=seed)
             spread = spread_over_seeds(plan, verdicts, DRAWS)
         record = {name: verdict.to_dict() for name, verdict in verdicts.items()}
+        report(verdicts, folder / "report.html", title=f"Effect of {treatment} on {outcome}", how=plan.words)
         write_json(record, folder / "assessment.json")
         for name, verdict in verdicts.items():
             draw(verdict, folder / f"reliability-{file_name(name)}.png", name)

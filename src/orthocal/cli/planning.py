@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import inspect
-import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -111,21 +109,18 @@ def words_of_fit(method: Any, fitted: int, judged: int, holdout: float) -> dict[
 
 
 def _words_of_data(asked: Asked, effect: Any, rows: int, covariates: list[str]) -> dict[str, str]:
+    from orthocal.effects.words import words_of
+
     optional = {"instrument": asked.instrument, "weight": asked.weight, "clusters": asked.groups, "subgroups": asked.by}
     return {
         "data": f"{asked.data}, {rows:,} rows",
-        "effect": f"{_meaning(effect)}: {effect!r}",
+        "effect": f"{effect!r}: {words_of(effect).estimand}",
         "outcome": asked.outcome,
         "treatment": asked.treatment,
         "prediction": ", ".join(asked.predictions),
         **{role: name for role, name in optional.items() if name is not None},
         "covariates": _listed(covariates),
     }
-
-
-def _meaning(effect: Any) -> str:
-    """Return what an effect is: its docstring up to the formula."""
-    return re.split(r"\s*:", inspect.getdoc(effect) or "")[0]
 
 
 def _words_of_learners(learnt: Sequence[Nuisance], given: list[str]) -> str:

@@ -39,8 +39,6 @@ def reproduce(
     """Run an experiment of the paper: figures, tables, and each claim held or not held by what was measured.
 
     Stopped at any moment, the same command goes on where it stopped and ends with the same figures.
-
-    Example: orthocal reproduce 401k --repeats 20
     """
     from orthocal.errors import require_whole
     from orthocal.experiments import new_experiment

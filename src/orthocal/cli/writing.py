@@ -34,11 +34,13 @@ def spread_over_seeds(plan: Plan, verdicts: Mapping[str, Assessment], draws: int
     }
 
 
-def write_verdict(done: Verified, folder: Path, title: str) -> None:
-    """Write the map, the verdict as JSON, and the pictures."""
+def write_verdict(done: Verified, folder: Path, title: str, how: Mapping[str, str]) -> None:
+    """Write the report, the map, the verdict as JSON, and the pictures."""
     from orthocal import plots
     from orthocal.mapfile import save
+    from orthocal.page import report
 
+    report(done, folder / "report.html", title=title, how=how)
     save(done.map, folder / "map.json")
     write_json(record_of(done), folder / "assessment.json")
     draw(done.before, folder / "before.png", title)

@@ -36,12 +36,15 @@ class Findings:
         Pictures and words around them.
     notes : tuple of str
         How it was done, and where that departs from the paper.
+    answer : str
+        The question's answer in a sentence or two.
     """
 
     tables: tuple[Table, ...]
     claims: tuple[Claim, ...]
     blocks: tuple[Block, ...]
     notes: tuple[str, ...]
+    answer: str
 
 
 class Experiment(Protocol):

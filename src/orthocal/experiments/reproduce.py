@@ -44,7 +44,7 @@ def page_of(experiment: Experiment, found: Findings, rows: int) -> Page:
         experiment.title,
         f"{held} of {len(found.claims)} claims held",
         "good" if held == len(found.claims) else "open",
-        experiment.question,
+        f"{experiment.question}\n{found.answer}",
         (
             Section("Claims, by what was measured", (Marked(tuple(_marked(claim) for claim in found.claims)),)),
             Section("Pictures", found.blocks),

@@ -97,7 +97,8 @@ class Retirement:
             "boxes",
         )
         claims = tuple(claim for size in sizes for claim in _claims(size, by_size[size]))
-        return Findings(tables, claims, (box_plots,), _notes(len(by_size[sizes[0]]), sizes))
+        answer = " ".join(_answer(title, methods) for title, methods in panels.items())
+        return Findings(tables, claims, (box_plots,), _notes(len(by_size[sizes[0]]), sizes), answer)
 
 
 @lru_cache(maxsize=1)
@@ -188,6 +189,15 @@ def _table(effect: str, size: str, rows: Sequence[Row]) -> Table:
             "miscalibration shown",
         ),
         tuple(lines),
+    )
+
+
+def _answer(title: str, methods: Mapping[str, Floats]) -> str:
+    medians = {method: float(np.median(values)) for method, values in methods.items()}
+    best = min(METHODS, key=lambda method: medians[method])
+    moved = "falls" if medians[best] < medians["base"] else "does not fall"
+    return (
+        f"{title}: the median error {moved} from {medians['base']:.0f} to {medians[best]:.0f} with {best} calibration."
     )
 
 

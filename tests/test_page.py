@@ -1,0 +1,116 @@
+import re
+from html.parser import HTMLParser
+
+import numpy as np
+import pytest
+
+import orthocal
+from orthocal import OrthocalError, QuadraticLoss, assess
+from orthocal.page import report, report_page
+from orthocal.page.marks import can_tell, mark_of, mark_of_job
+from tests.pages import WRITERS, job
+
+VOID = {"meta", "link", "br", "img", "input", "hr"}
+
+
+class Nesting(HTMLParser):
+    """Fails on a tag that is not closed, or closed out of turn."""
+
+    def __init__(self):
+        super().__init__()
+        self.open, self.ids = [], []
+
+    def handle_starttag(self, tag, attributes):
+        self.ids += [value for name, value in attributes if name == "id"]
+        if tag not in VOID:
+            self.open.append(tag)
+
+    def handle_startendtag(self, tag, attributes):
+        self.ids += [value for name, value in attributes if name == "id"]
+
+    def handle_endtag(self, tag):
+        assert self.open.pop() == tag
+
+
+@pytest.fixture(scope="module", params=WRITERS)
+def page(request, tmp_path_factory):
+    path = tmp_path_factory.mktemp("page") / "report.html"
+    WRITERS[request.param](path)
+    return path.read_text()
+
+
+def test_the_page_is_whole_and_stands_alone(page):
+    parser = Nesting()
+    parser.feed(page)
+    assert parser.open == []
+    assert len(parser.ids) == len(set(parser.ids))
+    assert len(page) < 2_000_000
+    assert not re.search(r"<script|@import|url\((?!#)|(src|href)=\"(?!data:|#)", page)
+    assert "http" not in re.sub(r'xmlns(:\w+)?="[^"]*"', "", page)
+
+
+def test_every_picture_has_words_and_every_table_a_caption(page):
+    assert page.count("<svg") == len(re.findall(r'role="img"[^>]*aria-label="[^"]{20,}"', page))
+    assert page.count("<table>") == page.count("<caption>")
+    assert page.count("<svg") >= 1
+
+
+def test_no_ink_is_fixed(page):
+    drawings = "".join(re.findall(r"<svg.*?</svg>", page, flags=re.DOTALL))
+    assert "#000000" not in drawings
+    assert 'fill="currentColor"' in drawings
+
+
+def test_a_mended_model_is_called_fixed(tmp_path):
+    WRITERS["mended"](tmp_path / "report.html")
+    page = (tmp_path / "report.html").read_text()
+    assert "<strong>Fixed</strong>" in page
+    assert "<h1>Gain &amp; &lt;loss&gt;, $1000</h1>" in page
+    assert "simulated &lt;rows&gt; &amp; more" in page
+    for words in ("E[Y(arm) - Y(control) | X]", "chi = mu1 - mu0", "orthocal.load(", "CATE(arm=1, control=0)", "given"):
+        assert words in page
+    for title in ("Subgroups", "What deciding by it is worth", "Overlap and hidden bias", "Use the map"):
+        assert f"<h2>{title}</h2>" in page
+    assert "sex = women" in page
+    assert "&lt;b&gt; = " in page
+    assert [file.name for file in tmp_path.iterdir()] == ["report.html"]
+
+
+def test_the_marks():
+    assert mark_of_job(job())[1] == "Fixed"
+    assert mark_of_job(job(prediction=lambda effect: effect))[1] == "Believable"
+    assert mark_of_job(job(prediction=lambda effect: effect**3 + 2 * np.abs(effect)))[1] == "Still wrong"
+    assert mark_of_job(job(n=120, prediction=lambda effect: effect))[:2] == ("open", "Cannot tell")
+    tone, word, sentences = mark_of_job(job(holdout=0))
+    assert (tone, word) == ("bad", "Not believable")
+    assert sentences.endswith("not verified on unseen rows.")
+
+
+def test_silence_means_something_only_if_errors_would_be_heard():
+    rng = np.random.default_rng(0)
+    prediction = rng.standard_normal(400)
+    for noise, told in ((0.5, True), (30.0, False)):
+        verdict = assess(prediction, QuadraticLoss(prediction + noise * rng.standard_normal(400), np.ones(400)))
+        assert can_tell(verdict) is told
+        assert mark_of(verdict)[1] == ("Believable" if told else "Cannot tell")
+    constant = assess(np.full(400, 2.0), QuadraticLoss(2 + 0.1 * rng.standard_normal(400), np.ones(400)))
+    assert can_tell(constant)
+
+
+def test_an_own_loss_without_an_origin_is_reported_too(scored, tmp_path):
+    prediction, loss = scored
+    report(assess(prediction, loss, random_state=0), tmp_path / "r.html", how={"data": "own"})
+    page = (tmp_path / "r.html").read_text()
+    assert "<dt>data</dt><dd>own</dd>" in page
+    assert "<dt>effect</dt>" not in page
+
+
+def test_what_cannot_be_reported():
+    with pytest.raises(OrthocalError, match="it is empty"):
+        report_page({})
+    with pytest.raises(OrthocalError, match="it is float"):
+        report_page(3.0)
+
+
+def test_the_public_name():
+    assert orthocal.report is report
