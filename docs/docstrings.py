@@ -39,7 +39,9 @@ class Readable(griffe.Extension):
         for name in pkg.exports or []:
             member = pkg.members[str(name)]
             if member.is_alias and pkg.modules_collection[member.target_path].is_module:
-                member.target_path = f"{member.target_path}.{name}"
+                pkg.set_member(
+                    str(name), griffe.Alias(str(name), f"{member.target_path}.{name}")
+                )
 
 
 def drawn(formula: str) -> str:
