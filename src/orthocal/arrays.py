@@ -28,6 +28,25 @@ def group_sums(group: Integers, value: Floats, count: int) -> Floats:
     return np.asarray(np.bincount(group, value, count), dtype=np.float64)
 
 
+FEW = 40
+"""Edges up to which comparing with each of them in turn is faster than a binary search, whose branches cannot be foreseen."""
+
+
+def step_of(values: Floats, edges: Floats) -> Integers:
+    """Return for each value the number of its step ( , ] between increasing edges."""
+    if len(edges) > FEW:
+        return np.searchsorted(edges, values, side="left").astype(np.int64, copy=False)
+    step = np.zeros(len(values), dtype=np.uint8)
+    for edge in edges:
+        step += values > edge
+    return step.astype(np.int64)
+
+
+def is_sorted(values: Floats) -> bool:
+    """Return whether the values do not fall."""
+    return bool((values[1:] >= values[:-1]).all())
+
+
 def sorting_order(values: Floats) -> Rows:
     """Return what sorts the values: an index, or the trivial slice where they are sorted already."""
-    return slice(None) if bool((values[1:] >= values[:-1]).all()) else np.argsort(values).astype(np.int64, copy=False)
+    return slice(None) if is_sorted(values) else np.argsort(values).astype(np.int64, copy=False)

@@ -9,6 +9,7 @@ import numpy as np
 from scipy.interpolate import BSpline
 from scipy.special import expit
 
+from orthocal.arrays import step_of
 from orthocal.errors import OrthocalError
 from orthocal.observations import as_numbers
 
@@ -76,8 +77,7 @@ class StepMap:
 
     def predict(self, prediction: Any) -> Floats:
         """Calibrated prediction for each prediction."""
-        where = np.searchsorted(self.edges, as_numbers(prediction, "prediction"), side="left")
-        return self.values[where]
+        return self.values[step_of(as_numbers(prediction, "prediction"), self.edges)]
 
 
 @dataclass(frozen=True)

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from scipy.sparse import coo_array
 
-from orthocal.arrays import group_sums
+from orthocal.arrays import group_sums, is_sorted, step_of
 from orthocal.calibrators.histogram import uniform_mass_edges
 from orthocal.errors import OrthocalError
 from orthocal.losses import total_mass
@@ -83,10 +83,10 @@ def cut(prediction: Floats, loss: Loss, bins: int) -> tuple[Floats, Integers]:
 
 def _bin_of(prediction: Floats, edges: Floats) -> Integers:
     """Return each row's bin ( , ]; of sorted predictions by counting."""
-    if bool((prediction[1:] >= prediction[:-1]).all()):
+    if is_sorted(prediction):
         ends = np.concatenate([np.searchsorted(prediction, edges, side="right"), [len(prediction)]])
         return np.repeat(np.arange(len(ends)), np.diff(ends, prepend=0))
-    return np.searchsorted(edges, prediction, side="left")
+    return step_of(prediction, edges)
 
 
 def residual_moments(prediction: Floats, loss: Loss, edges: Floats, index: Integers) -> Binned:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, Self
 import numpy as np
 from sklearn.base import BaseEstimator
 
-from orthocal.arrays import sorting_order
+from orthocal.arrays import is_sorted, sorting_order, step_of
 from orthocal.errors import require_whole
 from orthocal.losses import as_counts, rows_that_count
 from orthocal.maps import StepMap
@@ -44,7 +44,7 @@ class Histogram(BaseEstimator):  # type: ignore[misc]
         require_whole(self.bins, 1, "bins")
         prediction, loss = rows_that_count(as_numbers(prediction, "prediction", len(loss)), loss)
         edges = uniform_mass_edges(prediction, loss.weight, self.bins)
-        group = np.searchsorted(edges, prediction, side="left")
+        group = step_of(prediction, edges)
         self.map_ = StepMap(edges, constants(loss, group, len(edges) + 1))
         return self
 
@@ -61,7 +61,7 @@ def uniform_mass_edges(prediction: Floats, weight: Floats, bins: int) -> Floats:
     """
     count = as_counts(weight)
     if count.min() == count.max() == 1:
-        level = prediction if isinstance(sorting_order(prediction), slice) else np.sort(prediction)
+        level = prediction if is_sorted(prediction) else np.sort(prediction)
         position = np.arange(1, bins) * len(level) // bins
         edges = level[position[position > 0] - 1]
     else:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, Self
 import numpy as np
 from sklearn.base import BaseEstimator
 
-from orthocal.arrays import group_sums
+from orthocal.arrays import group_sums, sorting_order
 from orthocal.errors import require_at_least
 from orthocal.losses import as_counts, rows_that_count
 from orthocal.maps import StepMap
@@ -15,7 +15,7 @@ from orthocal.observations import as_numbers
 from orthocal.solvers import constants, monotone
 
 if TYPE_CHECKING:
-    from orthocal.arrays import Floats, Integers
+    from orthocal.arrays import Floats, Integers, Rows
     from orthocal.losses import Loss
 
 
@@ -48,9 +48,10 @@ class Isotonic(BaseEstimator):  # type: ignore[misc]
         """Learn the blocks and their values."""
         require_at_least(self.min_samples, 1, "min_samples")
         prediction, loss = rows_that_count(as_numbers(prediction, "prediction", len(loss)), loss)
-        edges, values = monotone(loss, prediction)
+        order = sorting_order(prediction)  # once, for the blocks and for counting their rows
+        edges, values = monotone(loss, prediction, order)
         if self.min_samples > 1 and len(values) > 1:
-            edges, values = self._merged(edges, values, prediction, loss)
+            edges, values = self._merged(edges, values, block_of(prediction, order, edges), loss)
         self.map_ = StepMap(edges, values)
         return self
 
@@ -58,14 +59,22 @@ class Isotonic(BaseEstimator):  # type: ignore[misc]
         """Calibrated prediction for each prediction."""
         return self.map_.predict(prediction)
 
-    def _merged(self, edges: Floats, values: Floats, prediction: Floats, loss: Loss) -> tuple[Floats, Floats]:
+    def _merged(self, edges: Floats, values: Floats, block: Integers, loss: Loss) -> tuple[Floats, Floats]:
         """Blocks with enough weight. The minimiser of a union lies between its parts', so order is kept."""
-        block = np.searchsorted(edges, prediction, side="left")
         weight = group_sums(block, as_counts(loss.weight), len(values))
         joined = join_small(weight, values, self.min_samples)
         if joined[-1] + 1 == len(values):
             return edges, values
         return edges[np.flatnonzero(np.diff(joined))], constants(loss, joined[block], int(joined[-1]) + 1)
+
+
+def block_of(prediction: Floats, order: Rows, edges: Floats) -> Integers:
+    """Return each row's block ( , ], by finding the edges among the sorted predictions, which are many, not the reverse."""
+    level = prediction[order]
+    ends = np.append(np.searchsorted(level, edges, side="right"), len(level))
+    block = np.empty(len(level), dtype=np.int64)
+    block[order] = np.repeat(np.arange(len(ends)), np.diff(ends, prepend=0))
+    return block
 
 
 def join_small(weight: Floats, value: Floats, least: float) -> Integers:

@@ -24,7 +24,7 @@ def numbers_table(verdicts: Mapping[str, Assessment]) -> Table:
         "largest error in a bin": [number(a.linf.value) for a in verdicts.values()],
         "detectable error (probability 0.8)": [number(a.minimum_detectable_error) for a in verdicts.values()],
         "mean prediction": [number(a.average.prediction) for a in verdicts.values()],
-        "average effect": [number(a.average.effect) for a in verdicts.values()],
+        "estimated for all rows together": [number(a.average.effect) for a in verdicts.values()],
         "its interval ": [between(a.average.interval) for a in verdicts.values()],
         "slope (1 when calibrated)": [_slope(a) for a in verdicts.values()],
         "mean loss": [number(a.risk) for a in verdicts.values()],

@@ -13,14 +13,14 @@ from orthocal.losses import HingeLoss, Loss, QuadraticLoss, total_mass
 from orthocal.solvers.constants import PRECISION, constants, finite_bounds
 
 if TYPE_CHECKING:
-    from orthocal.arrays import Booleans, Floats, Integers, Labels
+    from orthocal.arrays import Booleans, Floats, Integers, Labels, Rows
 
 LEAST_POOLED_SHARE = 0.01
 """Where masses can be negative, rows are pooled until they hold this share of the total mass."""
 
 
 @singledispatch
-def monotone(loss: Loss, prediction: Floats) -> tuple[Floats, Floats]:
+def monotone(loss: Loss, prediction: Floats, order: Rows | None = None) -> tuple[Floats, Floats]:
     """Return (edges, values) of the step map with nondecreasing values that minimises the summed loss.
 
     Rows with the same prediction get the same value. Block b covers (edges[b-1], edges[b]] and `edges` are the last
@@ -28,9 +28,11 @@ def monotone(loss: Loss, prediction: Floats) -> tuple[Floats, Floats]:
 
     Any convex loss: blocks are split on levels. Each block holds an interval of candidate values; rows whose running derivative
     at its middle is largest go below the middle, the others above; the intervals halve until they are points.
+
+    `order` sorts the predictions, where that is known already.
     """
     low, high = finite_bounds(loss)
-    order = np.argsort(prediction, kind="stable")
+    order = sorting_order(prediction) if order is None else order
     level, sorted_loss = prediction[order], loss[order]
     tied = np.append(level[1:] == level[:-1], False)
     start, below, above = np.array([0]), np.array([low]), np.array([high])
@@ -42,9 +44,9 @@ def monotone(loss: Loss, prediction: Floats) -> tuple[Floats, Floats]:
 
 
 @monotone.register(QuadraticLoss)
-def _(loss: QuadraticLoss, prediction: Floats) -> tuple[Floats, Floats]:
+def _(loss: QuadraticLoss, prediction: Floats, order: Rows | None = None) -> tuple[Floats, Floats]:
     total = total_mass(loss)
-    order = sorting_order(prediction)
+    order = sorting_order(prediction) if order is None else order
     level = prediction[order]
     numerator, denominator = loss.numerator[order], loss.denominator[order]
     last = np.flatnonzero(level[1:] != level[:-1])  # the last row of each tied level but the highest
@@ -59,7 +61,7 @@ def _(loss: QuadraticLoss, prediction: Floats) -> tuple[Floats, Floats]:
 
 
 @monotone.register(HingeLoss)
-def _(loss: HingeLoss, prediction: Floats) -> tuple[Floats, Floats]:
+def _(loss: HingeLoss, prediction: Floats, order: Rows | None = None) -> tuple[Floats, Floats]:
     """Exact after log2(rows) passes: the candidate values are the carrying outcomes and the bounds (MATH 8.2)."""
     low, high = loss.bounds
     carrying = np.flatnonzero(loss.slope > 0)
@@ -67,7 +69,7 @@ def _(loss: HingeLoss, prediction: Floats) -> tuple[Floats, Floats]:
     candidate, place = np.unique(values, return_inverse=True)
     rank = np.zeros(len(loss), np.int32)
     rank[carrying] = place[2:]
-    order = np.argsort(prediction)
+    order = sorting_order(prediction) if order is None else order
     level, slope, tilt, rank = prediction[order], loss.slope[order], loss.tilt[order], rank[order]
     tied = np.append(level[1:] == level[:-1], False)
     start = np.array([0])
