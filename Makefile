@@ -5,7 +5,7 @@ BIN := $(VENV)/bin
 
 TOOLS := .venv-tools
 
-.PHONY: demo test test-slow test-tools test-browser lint bench clean
+.PHONY: demo test test-slow test-tools test-browser lint bench docs clean
 
 $(VENV)/demo.stamp: pyproject.toml
 	$(PYTHON) -m venv $(VENV)
@@ -16,6 +16,10 @@ $(VENV)/dev.stamp: pyproject.toml
 	$(PYTHON) -m venv $(VENV)
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[dev]'
 	touch $@ $(VENV)/demo.stamp
+
+$(VENV)/docs.stamp: $(VENV)/dev.stamp
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[docs]'
+	touch $@
 
 # An environment of its own: what these libraries pin must not decide what everything else is tested with.
 $(TOOLS)/tools.stamp: pyproject.toml
@@ -50,5 +54,9 @@ lint: $(VENV)/dev.stamp
 bench: $(VENV)/dev.stamp
 	$(BIN)/python benchmarks/run.py
 
+# Into site/, from the pages and docstrings; pictures are drawn by the pages' own code, nothing is fetched.
+docs: $(VENV)/docs.stamp
+	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict --quiet
+
 clean:
-	rm -rf $(VENV) $(TOOLS) .mypy_cache .ruff_cache .pytest_cache
+	rm -rf site $(VENV) $(TOOLS) .mypy_cache .ruff_cache .pytest_cache

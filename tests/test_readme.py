@@ -1,8 +1,5 @@
 """Every block of the README runs, and prints what the README says it prints."""
 
-import contextlib
-import io
-import re
 import shlex
 import subprocess
 from pathlib import Path
@@ -11,52 +8,35 @@ import pyarrow as pa
 import pytest
 from pyarrow import csv
 
-from orthocal import cli
 from orthocal.datasets import simulate_cate
 from orthocal.experiments import EXPERIMENTS
+from tests.snippets import assert_same_text, blocks_of, commands_of, run_commands, run_python
 
 ROOT = Path(__file__).parents[1]
-BLOCKS = re.findall(r"^```(\w+)\n(.*?)^```", (ROOT / "README.md").read_text(), re.DOTALL | re.MULTILINE)
-
-NUMBER = re.compile(r"-?\d[\d,]*\.?\d*(?:e-?\d+)?")
-
-
-def printed_by_python():
-    """Run the python blocks as one program; return what each printed."""
-    names, printed = {}, []
-    for kind, code in BLOCKS:
-        if kind == "python":
-            with contextlib.redirect_stdout(io.StringIO()) as said:
-                exec(compile(code, "README.md", "exec"), names)
-            printed.append(said.getvalue())
-    return printed
+README = ROOT / "README.md"
+BLOCKS = blocks_of(README)
+COMMANDS = [line for kind, code in BLOCKS if kind == "sh" for line in commands_of(code)]
 
 
 def test_python_blocks_print_what_is_shown(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
-    shown = [text for kind, text in BLOCKS if kind == "text"]
-    for said, wanted in zip(printed_by_python(), shown, strict=True):
-        assert NUMBER.sub("#", said) == NUMBER.sub("#", wanted)
-        # Processors round differently, and boosted trees can pass a little of that on.
-        numbers = [[float(n.replace(",", "")) for n in NUMBER.findall(text)] for text in (said, wanted)]
-        assert numbers[0] == pytest.approx(numbers[1], rel=0.1, abs=0.02)
+    names = {}
+    said = [run_python(code, names, README) for kind, code in BLOCKS if kind == "python"]
+    for one, shown in zip(said, [text for kind, text in BLOCKS if kind == "text"], strict=True):
+        assert_same_text(one, shown)
 
 
 @pytest.mark.parametrize(
-    "line", [line for kind, code in BLOCKS if kind == "sh" for line in code.splitlines() if "make" in line]
+    "line", [line for kind, code in BLOCKS if kind == "sh" for line in code.splitlines() if line.startswith("make")]
 )
 def test_make_targets_exist(line):
     words = shlex.split(line, comments=True)
     subprocess.run([words[0], "--dry-run", *words[1:]], cwd=ROOT, check=True, capture_output=True)
 
 
-def shell_lines():
-    return [line for kind, code in BLOCKS if kind == "sh" for line in code.splitlines() if line.startswith("orthocal")]
-
-
 def test_the_experiments_named_are_there():
     """They run for minutes; tests/test_experiments.py runs each of them, reduced."""
-    named = [shlex.split(line, comments=True)[2] for line in shell_lines() if line.startswith("orthocal reproduce")]
+    named = [shlex.split(line, comments=True)[2] for line in COMMANDS if line.startswith("orthocal reproduce")]
     assert named == list(EXPERIMENTS)
 
 
@@ -65,12 +45,9 @@ def test_commands_run(tmp_path, monkeypatch):
     data = simulate_cate(400, random_state=0)
     columns = {f"x{j}": data.X[:, j] for j in range(5)}
     csv.write_csv(pa.table({**columns, "a": data.treatment, "y": data.y, "tau": data.effect}), "trial.csv")
-    commands = [line for line in shell_lines() if not line.startswith("orthocal reproduce")]
+    commands = [line for line in COMMANDS if not line.startswith("orthocal reproduce")]
     assert len(commands) == 4
-    for line in commands:
-        with pytest.raises(SystemExit) as stop:
-            cli.main(shlex.split(line)[1:])
-        assert stop.value.code == 0
+    run_commands(commands)
     assert Path("calibrated.csv").exists()
     assert Path("calibrated.sql").exists()
 
