@@ -96,7 +96,6 @@ def test_in_sql_what_is_no_finite_number_stays_unknown(map_, run):
     assert run(expression, [None, math.nan, math.inf, -math.inf], "p") == [None] * 4
 
 
-@DATABASES
 def test_a_plain_name_stands_as_it_is_unless_a_mark_is_asked_for():
     """Marks differ between databases, and a wrong one can turn the column into a text without a word."""
     shown = {None: "tau +", '"': '"tau" +', "`": "`tau` +"}
@@ -107,6 +106,7 @@ def test_a_plain_name_stands_as_it_is_unless_a_mark_is_asked_for():
         orthocal.to_sql(AffineMap(1.0, -2.0), "tau", "'")
 
 
+@DATABASES
 def test_any_column_name_is_quoted(run):
     odd = 'a "b"; DROP TABLE t; --'
     quoted = '"' + odd.replace('"', '""') + '"'

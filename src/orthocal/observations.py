@@ -152,13 +152,12 @@ def as_matrix(X: Any) -> Floats:
 def _frame(X: Any) -> Any:
     """Return a data frame of any kind as one kind; anything else as it is."""
     try:
-        return nw.from_native(X, eager_only=True, pass_through=True)
+        frame = nw.from_native(X, pass_through=True)
     except DuplicateError:
         raise OrthocalError("The columns of `X` must have different names; two are alike. Rename one.") from None
-    except TypeError:
-        raise OrthocalError(
-            f"`X` must be in memory; it is a {type(X).__name__}. Call .collect() on it first."
-        ) from None
+    if isinstance(frame, nw.LazyFrame):
+        raise OrthocalError(f"`X` must be in memory; it is a {type(X).__name__}. Call .collect() on it first.")
+    return frame
 
 
 def _named_columns(X: Any) -> tuple[list[str], list[Labels]]:
