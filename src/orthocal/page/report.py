@@ -54,15 +54,14 @@ def report(
 
     Examples
     --------
-    >>> import tempfile, orthocal
+    >>> import pathlib, tempfile, orthocal
     >>> from orthocal.datasets import simulate_cate
     >>> data = simulate_cate(n=1000, random_state=0)
     >>> loss = orthocal.orthogonal_loss("cate", data.X, data.y, treatment=data.treatment, nuisances=data.nuisances)
-    >>> folder = tempfile.TemporaryDirectory()
-    >>> report(orthocal.assess(data.effect, loss), f"{folder.name}/report.html")
-    >>> open(f"{folder.name}/report.html").read().startswith("<!DOCTYPE html>")
-    True
-    >>> folder.cleanup()
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     report(orthocal.assess(data.effect, loss), f"{folder}/report.html")
+    ...     pathlib.Path(f"{folder}/report.html").read_text()[:15]
+    '<!DOCTYPE html>'
     """
     write_text(Path(path), render(report_page(assessments, title, how)))
 
