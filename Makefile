@@ -51,8 +51,8 @@ lint: $(VENV)/dev.stamp
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 
-bench: $(VENV)/dev.stamp
-	$(BIN)/python benchmarks/run.py
+bench: $(TOOLS)/tools.stamp
+	$(TOOLS)/bin/python benchmarks/run.py
 
 # Into site/, from the pages and docstrings; pictures are drawn by the pages' own code, nothing is fetched.
 docs: $(VENV)/docs.stamp

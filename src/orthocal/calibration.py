@@ -48,6 +48,7 @@ class CausalCalibrator(BaseEstimator):  # type: ignore[misc]
     Parameters
     ----------
     effect : str or Effect, default "cate"
+        What the predictions are predictions of: a name, or an instance such as ``CATE(arm="drug", control="placebo")``.
     method : str or calibrator, default "auto"
         ``"identity" "linear" "isotonic" "histogram" "spline" "platt" "auto"``, or an instance such as ``Histogram(bins=10)``.
     estimator : object, optional
@@ -59,7 +60,9 @@ class CausalCalibrator(BaseEstimator):  # type: ignore[misc]
         `split` of the rows, map on the rest (Algorithms 1 and 3). ``"three-way"``: bins, nuisances and values from a third of
         the rows each (Algorithm 6); histogram only, with a `guarantee`.
     folds : int or array, default 5
+        Of the cross-fitting: how many, or the fold of each row.
     split : float, default 0.5
+        Share of the rows that the nuisances come from (scheme ``"split"``).
     refinements : int, default 2
         Rounds of re-estimation for effects whose nuisances depend on the level (quantile, expectile); 0 is Algorithm 4 as
         printed. Without meaning for the others.

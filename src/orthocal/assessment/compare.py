@@ -26,8 +26,11 @@ def compare(before: Any, after: Any, loss: Loss, *, level: float = 0.95, cost: f
     Parameters
     ----------
     before, after : array of shape (rows,)
+        Two predictions of the same rows, unseen by the model and by the map.
     loss : Loss
+        Of those rows.
     level : float, default 0.95
+        Confidence level of the interval.
     cost : float, optional
         What treating one person costs: adds the share of rows whose decision changes, and what that gains.
 

@@ -32,6 +32,7 @@ class CATT:
     Parameters
     ----------
     arm, control : object
+        The two treatment levels that are compared.
     """
 
     words: ClassVar[Words] = Words(

@@ -28,6 +28,7 @@ class RelativeEffect:
     Parameters
     ----------
     arm, control : object
+        The two treatment levels that are compared.
     """
 
     words: ClassVar[Words] = Words(
