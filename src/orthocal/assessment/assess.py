@@ -30,7 +30,7 @@ from orthocal.assessment.value import decision_value
 from orthocal.assessment.wording import sensitivity, verdict
 from orthocal.errors import require_inside, require_whole
 from orthocal.folds import generator
-from orthocal.losses import rows_that_count
+from orthocal.losses import rows_that_count, without_overlap
 from orthocal.observations import as_labels, as_numbers
 from orthocal.solvers import constants
 
@@ -141,6 +141,7 @@ def _assess(prediction: Any, loss: Loss, settings: Settings) -> Assessment:
     every = as_numbers(prediction, "prediction", len(loss))
     by = {name: as_labels(values, f"by[{name!r}]", len(loss))[loss.weight > 0] for name, values in settings.by.items()}
     prediction, loss = rows_that_count(every, loss)
+    overlap, loss = loss.overlap, without_overlap(loss)
     order = sorting_order(prediction)  # sorted once, for all that follows
     if not isinstance(order, slice):
         prediction, loss, by = prediction[order], loss[order], {name: values[order] for name, values in by.items()}
@@ -176,7 +177,7 @@ def _assess(prediction: Any, loss: Loss, settings: Settings) -> Assessment:
         "groups": judge_groups(prediction, loss, by, settings.bins, level),
         "sensitivity": sensitivity(interval),
         "curve": monotone_curve(loss, columns, widest.band or 0.0),
-        "overlap": loss.overlap,
+        "overlap": overlap,
         "unit": loss.unit,
         "level": level,
         "rows": len(prediction),

@@ -5,7 +5,7 @@ The loss is the hub: everything downstream sees only (prediction, loss).
 
 from orthocal.losses.expectile import ExpectileLoss
 from orthocal.losses.hinge import HingeLoss
-from orthocal.losses.protocol import Loss, Origin, Overlap, as_counts, rows_that_count, total_mass
+from orthocal.losses.protocol import Loss, Origin, Overlap, as_counts, rows_that_count, total_mass, without_overlap
 from orthocal.losses.quadratic import QuadraticLoss
 
 __all__ = [
@@ -18,4 +18,5 @@ __all__ = [
     "as_counts",
     "rows_that_count",
     "total_mass",
+    "without_overlap",
 ]

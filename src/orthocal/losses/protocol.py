@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Protocol, Self, runtime_checkable
+from dataclasses import dataclass, is_dataclass, replace
+from typing import TYPE_CHECKING, Any, Protocol, Self, cast, runtime_checkable
 
 import numpy as np
 
@@ -156,6 +156,13 @@ def rows_that_count(prediction: Floats, loss: Loss) -> tuple[Floats, Loss]:
         raise OrthocalError("At least one row must have positive weight; all are 0.")
     rows = np.flatnonzero(counting)
     return prediction[rows], loss[rows]
+
+
+def without_overlap(loss: Loss) -> Loss:
+    """Return the loss without the propensities it carries for summaries: selecting rows of them would be idle work."""
+    if loss.overlap is None or not is_dataclass(loss):
+        return loss
+    return cast("Loss", replace(cast("Any", loss), overlap=None))
 
 
 def total_mass(loss: Loss) -> float:
