@@ -145,6 +145,7 @@ def _assess(prediction: Any, loss: Loss, settings: Settings) -> Assessment:
     order = sorting_order(prediction)  # sorted once, for all that follows
     if not isinstance(order, slice):
         prediction, loss, by = prediction[order], loss[order], {name: values[order] for name, values in by.items()}
+    del order
     loss, rng, level = loss.at(prediction), generator(settings.random_state), settings.level
     binned = residual_moments(prediction, loss, *cut(prediction, loss, settings.bins))
     estimate, standard_error = squared_error(binned)

@@ -47,17 +47,26 @@ def monotone(loss: Loss, prediction: Floats, order: Rows | None = None) -> tuple
 def _(loss: QuadraticLoss, prediction: Floats, order: Rows | None = None) -> tuple[Floats, Floats]:
     total = total_mass(loss)
     order = sorting_order(prediction) if order is None else order
-    level = prediction[order]
-    numerator, denominator = loss.numerator[order], loss.denominator[order]
+    level, where = prediction[order], order
     last = np.flatnonzero(level[1:] != level[:-1])  # the last row of each tied level but the highest
+    numerator, denominator = loss.numerator[order], loss.denominator[order]
     if len(last) < len(level) - 1:
         level, numerator, denominator = pool(level, last, numerator, denominator)
+        prediction, where = level, slice(None)
     if denominator.min() <= 0:
         last = enough_mass(denominator, LEAST_POOLED_SHARE * total)
         level, numerator, denominator = pool(level, last, numerator, denominator)
-    fit = isotonic_regression(numerator / denominator, weights=denominator)
+        prediction, where = level, slice(None)
+    del level, last  # as long as the rows, as is all that the pooling needs
+    fit = isotonic_regression(np.divide(numerator, denominator, out=_own(numerator, loss)), weights=denominator)
     starts = fit.blocks[:-1]
-    return level[starts[1:] - 1], fit.x[starts]
+    ends = starts[1:] - 1
+    return prediction[where[ends] if isinstance(where, np.ndarray) else ends], fit.x[starts]
+
+
+def _own(numerator: Floats, loss: QuadraticLoss) -> Floats | None:
+    """Return the array if it may be overwritten: not when it shares the loss's memory."""
+    return None if np.may_share_memory(numerator, loss.numerator) else numerator
 
 
 @monotone.register(HingeLoss)
