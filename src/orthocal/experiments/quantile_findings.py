@@ -10,7 +10,17 @@ from scipy.stats import t
 from orthocal.experiments.figures import lines
 from orthocal.experiments.learners import WORDS
 from orthocal.experiments.protocol import Claim, Findings
-from orthocal.experiments.quantile_design import ACTIVE, BINS, CLIP, COVARIATES, FRESH, METHODS, QUANTILES, TREES
+from orthocal.experiments.quantile_design import (
+    ACTIVE,
+    BINS,
+    CLIP,
+    COVARIATES,
+    FRESH,
+    METHODS,
+    NUISANCES,
+    QUANTILES,
+    TREE_BINS,
+)
 from orthocal.page import Table, picture
 
 if TYPE_CHECKING:
@@ -175,7 +185,7 @@ def _notes(sizes: Sequence[str]) -> tuple[str, ...]:
             "on 2N: the same, on training and calibration rows together."
         ),
         *(
-            f"{size.capitalize()} trees: {WORDS[size]}, with learning rate {TREES['learning_rate']} and {TREES['max_bins']} bins."
+            f"{size.capitalize()} trees: {WORDS[size]}; {TREE_BINS} bins, and for nuisances learning rate {NUISANCES['learning_rate']}."
             for size in sizes
         ),
         (

@@ -11,7 +11,18 @@ from scipy.special import expit, ndtr
 from orthocal.effects import QuantileUnderTreatment
 from orthocal.effects.arms import propensity_nuisance
 from orthocal.experiments.learners import classifier, regressor
-from orthocal.experiments.quantile_design import ACTIVE, BINS, CLIP, COVARIATES, FOLDS, FRESH, QUANTILES, SIZES, TREES
+from orthocal.experiments.quantile_design import (
+    ACTIVE,
+    BINS,
+    CLIP,
+    COVARIATES,
+    FOLDS,
+    FRESH,
+    NUISANCES,
+    QUANTILES,
+    SIZES,
+    TREE_BINS,
+)
 from orthocal.experiments.quantile_findings import findings_of
 from orthocal.experiments.truth import true_calibration_error
 from orthocal.folds import assign_folds
@@ -72,9 +83,9 @@ class Quantiles:
         both = Sample(
             *(np.concatenate([getattr(part, name) for part in (train, own)]) for name in Sample.__annotations__)
         )
-        few = Coarse(TREES["max_bins"]).fit(train.X)
+        few = Coarse(TREE_BINS).fit(train.X)
         X, X_own, X_fresh = (few.transform(part.X) for part in (train, own, fresh))
-        few = Coarse(TREES["max_bins"]).fit(both.X)
+        few = Coarse(TREE_BINS).fit(both.X)
         X_both, X_fresh_both = few.transform(both.X), few.transform(fresh.X)
         size, row = key["learners"], {}
         weight, weight_both = _inverse_propensity(X, train, size, rng), _inverse_propensity(X_both, both, size, rng)
@@ -115,7 +126,7 @@ def expected_loss(prediction: Floats, mean: Floats, quantile: float) -> float:
 
 def _inverse_propensity(X: Floats, sample: Sample, size: str, rng: np.random.Generator) -> Floats:
     fold = assign_folds(FOLDS, sample.treatment, None, rng)
-    learners = {"propensity": classifier(size, **TREES)}
+    learners = {"propensity": classifier(size, **NUISANCES)}
     nuisance = propensity_nuisance(sample.treatment == 1)
     return np.asarray(1 / cross_fit([nuisance], X, fold, learners=learners, clip=CLIP, random_state=rng)["propensity"])
 
@@ -123,13 +134,15 @@ def _inverse_propensity(X: Floats, sample: Sample, size: str, rng: np.random.Gen
 def _trained(X: Floats, sample: Sample, weight: Floats, quantile: float, size: str, rng: np.random.Generator) -> Any:
     """Boosted quantile regression of the treated, weighted by inverse propensity: the uncorrected loss of l.842."""
     treated = sample.treatment == 1
-    model = regressor(size, loss="quantile", quantile=quantile, **TREES, random_state=int(rng.integers(2**31)))
+    model = regressor(
+        size, loss="quantile", quantile=quantile, max_bins=TREE_BINS, random_state=int(rng.integers(2**31))
+    )
     return model.fit(X[treated], sample.y[treated], sample_weight=weight[treated])
 
 
 def _nuisances(X: Floats, sample: Sample, size: str, rng: np.random.Generator) -> Orthogonal:
     """Propensity and conditional law of the calibration rows: neither depends on the quantile."""
-    learners = {name: classifier(size, **TREES) for name in ("propensity", "below")}
+    learners = {name: classifier(size, **NUISANCES) for name in ("propensity", "below")}
     rows = observe(X, sample.y, treatment=sample.treatment, prediction=np.zeros(len(sample.y)))
     recipe = Recipe(learners, CLIP, int(rng.integers(2**31)))
     return learn_cross(QuantileUnderTreatment(), rows, X, None, FOLDS, recipe)
