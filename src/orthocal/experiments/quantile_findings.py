@@ -185,7 +185,8 @@ def _notes(sizes: Sequence[str]) -> tuple[str, ...]:
             "on 2N: the same, on training and calibration rows together."
         ),
         *(
-            f"{size.capitalize()} trees: {WORDS[size]}; {TREE_BINS} bins, and for nuisances learning rate {NUISANCES['learning_rate']}."
+            f"{size.capitalize()} trees: {WORDS[size]}; {TREE_BINS} bins, "
+            f"and for nuisances learning rate {NUISANCES['learning_rate']}."
             for size in sizes
         ),
         (
