@@ -177,7 +177,7 @@ def _notes(sizes: Sequence[str]) -> tuple[str, ...]:
             f"True calibration error: F(prediction | x) is known, so on {FRESH:,} fresh rows its mean in {BINS} "
             f"bins of the prediction "
             "is compared with Q, sampling noise taken off; root mean square. Loss: pinball loss with noise and treatment "
-            "integrated out exactly. The paper does not say how it measured either"
+            "integrated out exactly. The paper does not say how it measured either."
         ),
         (
             "Base model: boosted quantile regression of the treated rows, weighted by cross-fitted inverse "
