@@ -9,6 +9,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from scipy.stats import norm
 
+from orthocal.assessment.wording import between, number
+
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
@@ -33,12 +35,12 @@ def assessment_html(assessment: Assessment) -> str:
     rows = [
         (
             "calibration error",
-            _number(a.error),
-            f"{percent} {_range(a.interval)}; {len(a.bins['n'])} bins, {a.rows:,} rows",
+            number(a.error),
+            f"{percent} {between(a.interval)}; {len(a.bins['n'])} bins, {a.rows:,} rows",
         ),
-        ("detectable error", _number(a.minimum_detectable_error), "would have been seen with probability 0.8"),
-        ("average effect", _number(a.average.effect), f"{percent} {_range(a.average.interval)}"),
-        ("mean prediction", _number(a.average.prediction), ""),
+        ("detectable error", number(a.minimum_detectable_error), "would have been seen with probability 0.8"),
+        ("average effect", number(a.average.effect), f"{percent} {between(a.average.interval)}"),
+        ("mean prediction", number(a.average.prediction), ""),
         *((f"{name} test", _p_value(test.p_value), test.note) for name, test in a.tests.items()),
         *_predictor_rows(a),
         *_value_rows(a),
@@ -54,16 +56,16 @@ def comparison_html(comparison: Comparison) -> str:
     rows = [
         (
             "mean loss, after - before",
-            _number(c.risk_difference),
-            f"{percent} {_range(c.interval)}; negative is better",
+            number(c.risk_difference),
+            f"{percent} {between(c.interval)}; negative is better",
         ),
         ("test for harm", _p_value(c.p_value_harm), "small means evidence of harm"),
     ]
     if c.decision is not None:
         d = c.decision
         rows += [
-            (f"decisions changed at cost {_number(d.cost)}", f"{d.share_flipped:.1%}", ""),
-            ("gain of that, per row", _number(d.gain), f"{percent} {_range(d.interval)}"),
+            (f"decisions changed at cost {number(d.cost)}", f"{d.share_flipped:.1%}", ""),
+            ("gain of that, per row", number(d.gain), f"{percent} {between(d.interval)}"),
         ]
     return _fragment("Comparison", f"{c.verdict.capitalize()}.", rows, [], "")
 
@@ -78,8 +80,8 @@ def estimator_html(estimator: Any) -> str:
     rows = [
         ("method", getattr(calibrator, "choice_", type(calibrator).__name__), getattr(calibrator, "reason_", "")),
         ("rows", f"{len(before):,}", "that the map was fitted on"),
-        ("mean prediction", _number(before.mean()), f"from {_range((before.min(), before.max()))}"),
-        ("mean calibrated prediction", _number(after.mean()), f"from {_range((after.min(), after.max()))}"),
+        ("mean prediction", number(before.mean()), f"from {between((before.min(), before.max()))}"),
+        ("mean calibrated prediction", number(after.mean()), f"from {between((after.min(), after.max()))}"),
         *_overlap_rows(loss.overlap),
     ]
     honest = "What this is worth, rows the map never saw can tell: assess(calibrated prediction, loss of those rows)."
@@ -90,26 +92,26 @@ def _predictor_rows(a: Assessment) -> list[Row]:
     if a.linear_predictor is None:
         return []
     slope = a.linear_predictor.slope
-    return [("slope", _number(slope.value), f"{_range(slope.interval)}; 1 when calibrated, below when it exaggerates")]
+    return [("slope", number(slope.value), f"{between(slope.interval)}; 1 when calibrated, below when it exaggerates")]
 
 
 def _value_rows(a: Assessment) -> list[Row]:
     if a.value is None:
         return []
     v = a.value
-    everyone = f"{v.share_treated:.1%} treated; treating everyone is worth {_number(v.treating_everyone)}"
-    return [(f"value at cost {_number(v.cost)}", _number(v.value), f"{_range(v.interval)}; {everyone}")]
+    everyone = f"{v.share_treated:.1%} treated; treating everyone is worth {number(v.treating_everyone)}"
+    return [(f"value at cost {number(v.cost)}", number(v.value), f"{between(v.interval)}; {everyone}")]
 
 
 def _group_row(group: Any) -> Row:
-    words = f"too high by {_number(group.excess)}, adjusted {_p_value(group.p_value_adjusted)}, {group.rows:,} rows"
-    return (f"error where {group.column} = {group.level}", _number(group.error), words)
+    words = f"too high by {number(group.excess)}, adjusted {_p_value(group.p_value_adjusted)}, {group.rows:,} rows"
+    return (f"error where {group.column} = {group.level}", number(group.error), words)
 
 
 def _overlap_rows(overlap: Any) -> list[Row]:
     if overlap is None:
         return []
-    levels = [(f"propensity, {name}", _range(ends), "") for name, ends in overlap.propensity.items()]
+    levels = [(f"propensity, {name}", between(ends), "") for name, ends in overlap.propensity.items()]
     clipped = [(f"{name} clipped", f"{share:.1%}", f"at {overlap.clip}") for name, share in overlap.clipped.items()]
     return [*levels, *clipped]
 
@@ -118,9 +120,9 @@ def _fragment(title: str, verdict: str, rows: Iterable[Row], notes: Iterable[str
     """Lay out words, a table and a picture beside each other; `picture` and `code` are HTML, all else is text."""
     lines = "".join(
         f'<tr><th scope="row" style="{CELL};font-weight:normal;white-space:nowrap">{escape(name)}</th>'
-        f'<td style="{CELL};white-space:nowrap"><strong>{escape(number)}</strong></td>'
+        f'<td style="{CELL};white-space:nowrap"><strong>{escape(figure)}</strong></td>'
         f'<td style="{CELL};opacity:0.75">{escape(meaning)}</td></tr>'
-        for name, number, meaning in rows
+        for name, figure, meaning in rows
     )
     table = f'<table style="border-collapse:collapse;margin:0.5em 0;font-size:inherit">{lines}</table>' if lines else ""
     small = "".join(f'<p style="margin:0.3em 0;opacity:0.75">{escape(note)}</p>' for note in notes)
@@ -217,14 +219,6 @@ def _hull(values: Floats) -> tuple[float, float]:
     low, high = float(values.min()), float(values.max())
     margin = 0.06 * (high - low) or 1.0
     return low - margin, high + margin
-
-
-def _number(value: float | None) -> str:
-    return "none" if value is None else f"{value:.4g}"
-
-
-def _range(ends: tuple[float, float]) -> str:
-    return f"{_number(ends[0])} to {_number(ends[1])}"
 
 
 def _p_value(value: float | None) -> str:

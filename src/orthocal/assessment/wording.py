@@ -32,8 +32,8 @@ def verdict(numbers: Mapping[str, Any]) -> str:
     Three looks are taken, at the interval of the error and at the linear and range tests, so the tests share half the level.
     """
     speaking = _speaking(numbers)
-    low, high = (_number(end) for end in numbers["interval"])
-    error, interval = _number(numbers["error"]), f"{_percent(numbers)} interval {low} to {high}"
+    low, high = (number(end) for end in numbers["interval"])
+    error, interval = number(numbers["error"]), f"{_percent(numbers)} interval {low} to {high}"
     if numbers["interval"][0] > 0:
         missed = MISSED.get(numbers["unit"], MISSED["score"]).format(error)
         first = f"The predictions are miscalibrated: {missed} ({interval})."
@@ -42,7 +42,7 @@ def verdict(numbers: Mapping[str, Any]) -> str:
         name, p_value = min(speaking.items(), key=lambda pair: pair[1])
         first = f"There is evidence of miscalibration ({name} test, p = {p_value:.2g}), though the error may be small: {error}"
         return " ".join([f"{first} ({interval}).", _in_the_large(numbers), *_where(numbers), *_in_groups(numbers)])
-    detectable = _number(numbers["minimum_detectable_error"])
+    detectable = number(numbers["minimum_detectable_error"])
     first = (
         f"No miscalibration was detected: an error of {detectable} or more would have been seen with probability 0.8"
     )
@@ -69,20 +69,20 @@ def sensitivity(interval: tuple[float, float]) -> Sensitivity:
     """
     low, high = interval
     if low > 0:
-        text = f"A hidden bias of {_number(low)} (root mean square) in the estimated effects could explain all of this error."
+        text = f"A hidden bias of {number(low)} (root mean square) in the estimated effects could explain all of this error."
     else:
-        hidden = f"with one of {_number(high)}, an error of {_number(2 * high)} would fit the data"
+        hidden = f"with one of {number(high)}, an error of {number(2 * high)} would fit the data"
         text = f"A hidden bias could hide an error: {hidden}."
     return Sensitivity(low if low > 0 else high, text)
 
 
 def story(before: Assessment, after: Assessment, comparison: Comparison) -> str:
     """Return what calibration did, in a sentence or two."""
-    low, high = (_number(end) for end in after.interval)
+    low, high = (number(end) for end in after.interval)
     moved = "falls" if after.error < before.error else "does not fall"
     first = (
-        f"Calibration: {comparison.verdict}. On rows the map never saw the error {moved} from {_number(before.error)} to "
-        f"{_number(after.error)} ({_percent(vars(after))} interval {low} to {high})."
+        f"Calibration: {comparison.verdict}. On rows the map never saw the error {moved} from {number(before.error)} to "
+        f"{number(after.error)} ({_percent(vars(after))} interval {low} to {high})."
     )
     return " ".join([first, *_decision(comparison)])
 
@@ -90,18 +90,18 @@ def story(before: Assessment, after: Assessment, comparison: Comparison) -> str:
 def summary(assessment: Assessment) -> str:
     """Return the verdict and the numbers behind it as text."""
     a = assessment
-    low, high = (_number(end) for end in a.interval)
+    low, high = (number(end) for end in a.interval)
     average = a.average
     lines = [
         a.verdict,
         "",
         f"calibration error    {_error(a)}   {_percent(vars(a))} interval {low} to {high}   {_size(a)}",
-        f"  squared, debiased  {_number(a.error_squared)}   standard error {_number(a.standard_error)}",
-        f"  mean absolute      {_number(a.l1.value)}   (a perfect prediction would show {_number(a.l1.null)})",
-        f"  largest in a bin   {_number(a.linf.value)}   (simultaneous band: {_number(a.linf.band)} standard errors)",
-        f"  detectable         {_number(a.minimum_detectable_error)}   (would have been seen with probability 0.8)",
-        f"average effect       {_number(average.effect)}   {_range(average.interval)}",
-        f"mean prediction      {_number(average.prediction)}",
+        f"  squared, debiased  {number(a.error_squared)}   standard error {number(a.standard_error)}",
+        f"  mean absolute      {number(a.l1.value)}   (a perfect prediction would show {number(a.l1.null)})",
+        f"  largest in a bin   {number(a.linf.value)}   (simultaneous band: {number(a.linf.band)} standard errors)",
+        f"  detectable         {number(a.minimum_detectable_error)}   (would have been seen with probability 0.8)",
+        f"average effect       {number(average.effect)}   {_range(average.interval)}",
+        f"mean prediction      {number(average.prediction)}",
         *(f"{name + ' test':<21}{_test(test)}" for name, test in a.tests.items()),
         *_predictor(a),
         *_rate(a),
@@ -126,11 +126,11 @@ def _where(numbers: Mapping[str, Any]) -> list[str]:
     top = _run(beyond[::-1] & (sign[::-1] == sign[-1]))
     if top:
         gap = float(np.average(bins["residual"][-top:], weights=bins["mass"][-top:]))
-        found.append(f"those above {_number(bins['lower'][-top])} are {words[sign[-1]]} by {_number(abs(gap))}")
+        found.append(f"those above {number(bins['lower'][-top])} are {words[sign[-1]]} by {number(abs(gap))}")
     bottom = _run(beyond & (sign == sign[0]))
     if bottom:
         gap = float(np.average(bins["residual"][:bottom], weights=bins["mass"][:bottom]))
-        found.append(f"those up to {_number(bins['upper'][bottom - 1])} are {words[sign[0]]} by {_number(abs(gap))}")
+        found.append(f"those up to {number(bins['upper'][bottom - 1])} are {words[sign[0]]} by {number(abs(gap))}")
     text = " and ".join(found) + IN_UNITS.get(numbers["unit"], "")
     return [f"{text[0].upper()}{text[1:]}."] if found else []
 
@@ -155,17 +155,15 @@ def _decision(comparison: Comparison) -> list[str]:
     if comparison.decision is None:
         return []
     d = comparison.decision
-    changed = f"At cost {_number(d.cost)} it changes the decision for {d.share_flipped:.1%} of rows"
-    return [f"{changed}, gaining {_number(d.gain)} per row ({_range(d.interval)})."]
+    changed = f"At cost {number(d.cost)} it changes the decision for {d.share_flipped:.1%} of rows"
+    return [f"{changed}, gaining {number(d.gain)} per row ({_range(d.interval)})."]
 
 
 def _predictor(a: Assessment) -> list[str]:
     if a.linear_predictor is None:
         return []
     one, two = a.linear_predictor.intercept, a.linear_predictor.slope
-    lines = (
-        f"intercept {_number(one.value)}, {_range(one.interval)}; slope {_number(two.value)}, {_range(two.interval)}"
-    )
+    lines = f"intercept {number(one.value)}, {_range(one.interval)}; slope {number(two.value)}, {_range(two.interval)}"
     return [f"linear predictor     {lines}"]
 
 
@@ -173,7 +171,7 @@ def _rate(a: Assessment) -> list[str]:
     if a.rate is None:
         return []
     parts = [
-        f"{name} {_number(c.value)}, {_range(c.interval)}"
+        f"{name} {number(c.value)}, {_range(c.interval)}"
         for name, c in (("AUTOC", a.rate.autoc), ("Qini", a.rate.qini))
     ]
     return [f"ranking              {'; '.join(parts)}"]
@@ -181,22 +179,22 @@ def _rate(a: Assessment) -> list[str]:
 
 def _decomposition(a: Assessment) -> list[str]:
     d = a.decomposition
-    parts = f"miscalibration {_number(d.miscalibration)}, discrimination {_number(d.discrimination)}"
-    return [f"mean loss            {parts}, uncertainty {_number(d.uncertainty)}"]
+    parts = f"miscalibration {number(d.miscalibration)}, discrimination {number(d.discrimination)}"
+    return [f"mean loss            {parts}, uncertainty {number(d.uncertainty)}"]
 
 
 def _value(a: Assessment) -> list[str]:
     if a.value is None:
         return []
     v = a.value
-    line = f"value at cost {_number(v.cost):<7}{_number(v.value)} per row, {_range(v.interval)}; {v.share_treated:.1%} treated "
-    return [f"{line}(everyone: {_number(v.treating_everyone)}, no one: 0)"]
+    line = f"value at cost {number(v.cost):<7}{number(v.value)} per row, {_range(v.interval)}; {v.share_treated:.1%} treated "
+    return [f"{line}(everyone: {number(v.treating_everyone)}, no one: 0)"]
 
 
 def _groups(a: Assessment) -> list[str]:
     return [
-        f"  {g.column + ' = ' + g.level:<28}error {_number(g.error)}, too high by {_number(g.excess)}, "
-        f"adjusted p = {_number(g.p_value_adjusted)} ({g.rows:,} rows)"
+        f"  {g.column + ' = ' + g.level:<28}error {number(g.error)}, too high by {number(g.excess)}, "
+        f"adjusted p = {number(g.p_value_adjusted)} ({g.rows:,} rows)"
         for g in a.groups
     ]
 
@@ -206,13 +204,18 @@ def _size(a: Assessment) -> str:
 
 
 def _range(interval: tuple[float, float]) -> str:
-    return f"interval {_number(interval[0])} to {_number(interval[1])}"
+    return f"interval {between(interval)}"
+
+
+def between(ends: tuple[float, float]) -> str:
+    """Return an interval in words."""
+    return f"{number(ends[0])} to {number(ends[1])}"
 
 
 def _error(a: Assessment) -> str:
     if a.error > 0:
-        return _number(a.error)
-    return f"not distinguishable from 0; errors above {_number(a.minimum_detectable_error)} would have been seen"
+        return number(a.error)
+    return f"not distinguishable from 0; errors above {number(a.minimum_detectable_error)} would have been seen"
 
 
 def _overlap(a: Assessment) -> list[str]:
@@ -233,7 +236,7 @@ def _test(test: TestResult) -> str:
     if test.p_value is None or test.statistic is None:
         return test.note
     p_value = "p < 0.0001" if test.p_value < 1e-4 else f"p = {test.p_value:.4f}"
-    return f"statistic {_number(test.statistic)}, {p_value}   ({test.note})"
+    return f"statistic {number(test.statistic)}, {p_value}   ({test.note})"
 
 
 def _in_the_large(numbers: Mapping[str, Any]) -> str:
@@ -242,13 +245,14 @@ def _in_the_large(numbers: Mapping[str, Any]) -> str:
     if low <= 0 <= high:
         return "On average they are right: the error lies in how they vary."
     word, ends = ("too high", (low, high)) if low > 0 else ("too low", (-high, -low))
-    size = f"{_number(abs(average.excess))}{IN_UNITS.get(numbers['unit'], '')}"
-    return f"On average they are {word} by {size} (interval {_number(ends[0])} to {_number(ends[1])})."
+    size = f"{number(abs(average.excess))}{IN_UNITS.get(numbers['unit'], '')}"
+    return f"On average they are {word} by {size} (interval {number(ends[0])} to {number(ends[1])})."
 
 
 def _percent(numbers: Mapping[str, Any]) -> str:
     return f"{100 * numbers['level']:g}%"
 
 
-def _number(value: float | None) -> str:
+def number(value: float | None) -> str:
+    """Return a number in four digits."""
     return "none" if value is None else f"{value:.4g}"

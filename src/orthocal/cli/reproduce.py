@@ -2,18 +2,15 @@
 
 from __future__ import annotations
 
-from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
-from rich.console import Console
 
 from orthocal.cli.options import Jobs, Seed
+from orthocal.cli.screen import counting_repetitions
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
-
     from orthocal.experiments import Findings
 
 Name = Annotated[str, typer.Argument(metavar="EXPERIMENT", help="401k, quantile or acic.", show_default=False)]
@@ -51,37 +48,10 @@ def reproduce(
     Recipe(n_jobs=jobs)  # refuses a number of jobs that makes no sense
     folder = out or Path(f"orthocal-{name}")
     typer.echo(f"{experiment.title}: {len(experiment.keys(repeats))} repetitions, results in {folder}\n")
-    with _progress() as advance:
+    with counting_repetitions() as advance:
         found = run(experiment, folder, repeats, jobs, advance)
     _print(found)
     typer.echo(f"Wrote {folder / 'page.html'}, with results.csv and claims.json beside it.")
-
-
-@contextmanager
-def _progress() -> Iterator[Callable[[int, int], None]]:
-    """Show a bar with the time left, where somebody watches; elsewhere nothing."""
-    from rich.progress import (
-        BarColumn,
-        MofNCompleteColumn,
-        Progress,
-        TextColumn,
-        TimeElapsedColumn,
-        TimeRemainingColumn,
-    )
-
-    console = Console(stderr=True)
-    columns = (
-        TextColumn("repetitions"),
-        BarColumn(),
-        MofNCompleteColumn(),
-        TextColumn("elapsed"),
-        TimeElapsedColumn(),
-        TextColumn("left"),
-        TimeRemainingColumn(elapsed_when_finished=False),
-    )
-    with Progress(*columns, console=console, disable=not console.is_terminal, speed_estimate_period=600) as bar:
-        task = bar.add_task("", total=None)
-        yield lambda done, total: bar.update(task, completed=done, total=total)
 
 
 def _print(found: Findings) -> None:

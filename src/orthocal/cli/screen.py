@@ -12,6 +12,8 @@ if TYPE_CHECKING:
 
     from rich.progress import Progress
 
+PERIOD = 600.0
+"""Seconds back that an estimate of the time left looks: repetitions take long, and not all alike."""
 to_person = Console(stderr=True, highlight=False)
 
 
@@ -54,6 +56,33 @@ def counting_rows(total: int | None) -> Iterator[Callable[[int], None]]:
     with _bar() as bar:
         task = bar.add_task("Rows", total=total)
         yield lambda done: bar.update(task, completed=done)
+
+
+@contextmanager
+def counting_repetitions() -> Iterator[Callable[[int, int], None]]:
+    """Show how many repetitions are done and the time left; the bar stays, for it took a while."""
+    from rich.progress import (
+        BarColumn,
+        MofNCompleteColumn,
+        Progress,
+        TextColumn,
+        TimeElapsedColumn,
+        TimeRemainingColumn,
+    )
+
+    columns = (
+        TextColumn("repetitions"),
+        BarColumn(),
+        MofNCompleteColumn(),
+        TextColumn("elapsed"),
+        TimeElapsedColumn(),
+        TextColumn("left"),
+        TimeRemainingColumn(),
+    )
+    hidden = not to_person.is_terminal
+    with Progress(*columns, console=to_person, disable=hidden, speed_estimate_period=PERIOD) as bar:
+        task = bar.add_task("", total=None)
+        yield lambda done, total: bar.update(task, completed=done, total=total)
 
 
 def _bar() -> Progress:

@@ -30,7 +30,7 @@ class CVaRUnderTreatment:
     quantile and h the mean of H. Universally orthogonal in all three (MATH 5). Assumptions as for the CATE.
 
     An error in the conditional quantile, of whatever sign, adds to the answer, to second order: with the default learners about
-    17% too high at 1,500 rows and 5% at 6,000 (``simulate_quantile``, level 0.9). Give a better law as `below`'s learner.
+    17% too high at 1,500 rows and 5% at 6,000 (``simulate_quantile``, level 0.9, true propensity; four draws each).
 
     Parameters
     ----------

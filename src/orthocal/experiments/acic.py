@@ -13,7 +13,7 @@ from orthocal.datasets import SimulatedData, load_acic16
 from orthocal.effects import CATE
 from orthocal.experiments.figures import boxes
 from orthocal.experiments.learners import WORDS, classifier, regressor
-from orthocal.experiments.protocol import Claim, Findings
+from orthocal.experiments.protocol import Claim, Findings, rows_by_size
 from orthocal.experiments.truth import true_calibration_error
 from orthocal.observations import observe
 from orthocal.orthogonal import Recipe, learn_cross
@@ -86,8 +86,8 @@ class Challenge:
 
     def findings(self, rows: Sequence[Row]) -> Findings:
         """Errors in deviations of the outcome, shares of runs that got better, and two claims of the theory."""
-        sizes = [size for size in self.sizes if any(row["learners"] == size for row in rows)]
-        by_size = {size: [row for row in rows if row["learners"] == size] for size in sizes}
+        by_size = rows_by_size(rows, self.sizes)
+        sizes = list(by_size)
         tables = tuple(_table(size, by_size[size]) for size in sizes)
         panels = {
             f"{model}-learner, {size} trees": {
@@ -223,15 +223,14 @@ def _notes(rows: Sequence[Row], sizes: Sequence[str]) -> tuple[str, ...]:
     draws = len({row["draw"] for row in rows})
     return (
         (
-            f"Data: {draws} draws of the ACIC 2016 challenge as shipped in causallib: real covariates of 4,802 "
-            f"births, simulated "
-            "treatment and outcome, true effects known (Dorie, Hill, Shalit, Scott & Cervone 2019, Statistical Science 34)."
+            f"Data: {draws} draws of the ACIC 2016 challenge as shipped in causallib: real covariates of 4,802 births, "
+            "simulated treatment and outcome, true effects known (Dorie, Hill, Shalit, Scott & Cervone 2019, Statistical "
+            "Science 34)."
         ),
         "Each run: 50% of the rows train the base models, 25% calibrate, 25% test; other rows in every repetition.",
         (
-            f"True calibration error: known effect minus prediction, averaged in {BINS} bins of the prediction, "
-            f"sampling noise taken "
-            "off, root mean square; 0 where it is not distinguishable from noise. True mean squared error: "
+            f"True calibration error: known effect minus prediction, averaged in {BINS} bins of the prediction, sampling "
+            "noise taken off, root mean square; 0 where it is not distinguishable from noise. True mean squared error: "
             "against the same effects."
         ),
         *(f"{size.capitalize()} trees: {WORDS[size]}, for base model and nuisances." for size in sizes),

@@ -15,6 +15,12 @@ Key = dict[str, Any]
 Row = dict[str, Any]
 
 
+def rows_by_size(rows: Sequence[Row], sizes: Sequence[str]) -> dict[str, list[Row]]:
+    """Return the rows of each size of learners, in the order of `sizes`; a size without rows is left out."""
+    found = {size: [row for row in rows if row["learners"] == size] for size in sizes}
+    return {size: own for size, own in found.items() if own}
+
+
 @dataclass(frozen=True)
 class Claim:
     """Something that was claimed, whether it held in this run (None: too few repetitions to say), and what was measured."""

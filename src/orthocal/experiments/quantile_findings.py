@@ -9,7 +9,7 @@ from scipy.stats import t
 
 from orthocal.experiments.figures import lines
 from orthocal.experiments.learners import WORDS
-from orthocal.experiments.protocol import Claim, Findings
+from orthocal.experiments.protocol import Claim, Findings, rows_by_size
 from orthocal.experiments.quantile_design import (
     ACTIVE,
     BINS,
@@ -36,15 +36,14 @@ COMPARABLE = 1.05
 
 def findings_of(rows: Sequence[Row], wanted: Sequence[str]) -> Findings:
     """Return means over repetitions with intervals, pictures and claims, for each size of learners that has rows."""
-    sizes = [size for size in wanted if any(row["learners"] == size for row in rows)]
+    by_size = rows_by_size(rows, wanted)
     tables, blocks, claims = [], [], []
-    for size in sizes:
-        own = [row for row in rows if row["learners"] == size]
+    for size, own in by_size.items():
         tables += [_table(own, quantile, size) for quantile in QUANTILES]
         blocks.append(_picture(own, size))
         claims += _claims(own, size)
-    answer = " ".join(_answer(rows, size) for size in sizes)
-    return Findings(tuple(tables), tuple(claims), tuple(blocks), _notes(sizes), answer)
+    answer = " ".join(_answer(own, size) for size, own in by_size.items())
+    return Findings(tuple(tables), tuple(claims), tuple(blocks), _notes(list(by_size)), answer)
 
 
 def _values(rows: Sequence[Row], n: int, quantile: float, method: str, figure: str) -> Floats:
@@ -69,11 +68,11 @@ def _drawn(rows: Sequence[Row]) -> list[int]:
 
 
 def _table(rows: Sequence[Row], quantile: float, size: str) -> Table:
-    cells = []
-    for method, words in METHODS.items():
-        cells.append((f"{words}: error", *(_cell(_values(rows, n, quantile, method, "error")) for n in _drawn(rows))))
-    for method, words in METHODS.items():
-        cells.append((f"{words}: loss", *(_cell(_values(rows, n, quantile, method, "loss")) for n in _drawn(rows))))
+    cells = [
+        (f"{words}: {figure}", *(_cell(_values(rows, n, quantile, method, figure)) for n in _drawn(rows)))
+        for figure in PANELS
+        for method, words in METHODS.items()
+    ]
     count = max(sum(row["n"] == n for row in rows) for n in _drawn(rows))
     return Table(
         f"Q = {quantile}, {size} trees: true calibration error and expected loss, mean over {count} repetitions ± half a "
@@ -102,18 +101,16 @@ def _picture(rows: Sequence[Row], size: str) -> Any:
     return picture(
         lines(panels, "N", ("true calibration error", "expected loss")),
         f"Lines of the true calibration error and the loss against N for each quantile. Error, {words}.",
-        f"{size.capitalize()} trees. Left: true calibration error, right: expected pinball loss at the true "
-        f"nuisances; mean over "
-        "repetitions with 95% pointwise intervals.",
+        f"{size.capitalize()} trees. Left: true calibration error, right: expected pinball loss at the true nuisances; "
+        "mean over repetitions with 95% pointwise intervals.",
         f"lines-{size}",
     )
 
 
 def _answer(rows: Sequence[Row], size: str) -> str:
     """The error before and after, averaged over all cells."""
-    cells = [row for row in rows if row["learners"] == size]
     error, loss = (
-        [np.mean([row[f"q{q}_{method}_{figure}"] for row in cells for q in QUANTILES]) for method in ("base", "linear")]
+        [np.mean([row[f"q{q}_{method}_{figure}"] for row in rows for q in QUANTILES]) for method in ("base", "linear")]
         for figure in PANELS
     )
     return (
@@ -146,16 +143,14 @@ def _claims(rows: Sequence[Row], size: str) -> list[Claim]:
             f"in {sum(losses)} of {len(cells)} cells",
         ),
         Claim(
-            f"The loss with N rows to train and N to calibrate is comparable to that of training on 2N ({size} "
-            f"trees; in every "
-            f"cell at most {COMPARABLE - 1:.0%} higher).",
+            f"The loss with N rows to train and N to calibrate is comparable to that of training on 2N ({size} trees; "
+            f"in every cell at most {COMPARABLE - 1:.0%} higher).",
             max(ratios) <= COMPARABLE,
             f"{min(ratios) - 1:+.1%} to {max(ratios) - 1:+.1%}",
         ),
         Claim(
-            f"The corrected loss calibrates better than the uncorrected one ({size} trees; implied, not measured "
-            f"in the paper; "
-            "in most cells).",
+            f"The corrected loss calibrates better than the uncorrected one ({size} trees; implied, not measured in the "
+            "paper; in most cells).",
             sum(gains) > len(cells) / 2,
             f"in {sum(gains)} of {len(cells)} cells",
         ),
@@ -165,24 +160,19 @@ def _claims(rows: Sequence[Row], size: str) -> list[Claim]:
 def _notes(sizes: Sequence[str]) -> tuple[str, ...]:
     return (
         (
-            f"Design of the paper: {COVARIATES} standard normal covariates, {ACTIVE} of which move treatment and "
-            f"outcome, noise "
-            f"standard normal, propensities clipped at {CLIP}, so that about half of all rows sit at a clip: "
-            f"overlap is poor by "
-            "design. New slopes in every repetition, the same for all N. The text says Q in {0.5, "
-            "0.75, 0.9}, the figures "
-            "{0.6, 0.75, 0.9}: all four are run."
+            f"Design of the paper: {COVARIATES} standard normal covariates, {ACTIVE} of which move treatment and outcome, "
+            f"noise standard normal, propensities clipped at {CLIP}, so that about half of all rows sit at a clip: overlap "
+            "is poor by design. New slopes in every repetition, the same for all N. The text says Q in {0.5, 0.75, 0.9}, "
+            "the figures {0.6, 0.75, 0.9}: all four are run."
         ),
         (
-            f"True calibration error: F(prediction | x) is known, so on {FRESH:,} fresh rows its mean in {BINS} "
-            f"bins of the prediction "
-            "is compared with Q, sampling noise taken off; root mean square. Loss: pinball loss with noise and treatment "
-            "integrated out exactly. The paper does not say how it measured either."
+            f"True calibration error: F(prediction | x) is known, so on {FRESH:,} fresh rows its mean in {BINS} bins of the "
+            "prediction is compared with Q, sampling noise taken off; root mean square. Loss: pinball loss with noise and "
+            "treatment integrated out exactly. The paper does not say how it measured either."
         ),
         (
-            "Base model: boosted quantile regression of the treated rows, weighted by cross-fitted inverse "
-            "propensities. Trained "
-            "on 2N: the same, on training and calibration rows together."
+            "Base model: boosted quantile regression of the treated rows, weighted by cross-fitted inverse propensities. "
+            "Trained on 2N: the same, on training and calibration rows together."
         ),
         *(
             f"{size.capitalize()} trees: {WORDS[size]}; {TREE_BINS} bins, "
@@ -190,10 +180,8 @@ def _notes(sizes: Sequence[str]) -> tuple[str, ...]:
             for size in sizes
         ),
         (
-            f"Nuisances of the calibration rows: propensity (kept inside [{CLIP}, {1 - CLIP}]) and the whole "
-            f"conditional law of the "
-            "outcome, learnt once for all quantiles; Algorithm 4 as printed takes it at the base prediction, "
-            "refinement takes it "
-            "twice more at the calibrated one."
+            f"Nuisances of the calibration rows: propensity (kept inside [{CLIP}, {1 - CLIP}]) and the whole conditional law "
+            "of the outcome, learnt once for all quantiles; Algorithm 4 as printed takes it at the base prediction, "
+            "refinement takes it twice more at the calibrated one."
         ),
     )

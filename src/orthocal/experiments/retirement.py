@@ -15,7 +15,7 @@ from orthocal.effects import CATE, LATE
 from orthocal.errors import UnavailableError
 from orthocal.experiments.figures import boxes
 from orthocal.experiments.learners import WORDS, classifier, regressor
-from orthocal.experiments.protocol import Claim, Findings
+from orthocal.experiments.protocol import Claim, Findings, rows_by_size
 from orthocal.observations import observe
 from orthocal.orthogonal import Recipe, learn_cross
 from orthocal.page import Table, picture
@@ -30,11 +30,11 @@ if TYPE_CHECKING:
 
 EFFECTS = {"cate": "CATE of eligibility", "late": "LATE of participation"}
 METHODS: dict[str, Any] = {"isotonic": "isotonic", "histogram": Histogram(bins=20), "linear": "linear"}
+CLEARLY_BETTER = {"cate": ("isotonic", "linear"), "late": ("histogram", "linear")}
+"""Methods of which the paper says that their third quartile lies below the base model's first."""
 SHARES = (0.60, 0.25)
 """Rows to train on and to calibrate on; the rest is the test set."""
 FOLDS, CLIP, MILLION = 5, 0.01, 1e6
-
-
 TABLES = {"full": load_401k, "reduced": load_reduced_401k}
 
 
@@ -94,8 +94,8 @@ class Retirement:
 
     def findings(self, rows: Sequence[Row]) -> Findings:
         """Quartiles over splits, the paper's box plots and claims."""
-        sizes = [size for size in self.sizes if any(row["learners"] == size for row in rows)]
-        by_size = {size: [row for row in rows if row["learners"] == size] for size in sizes}
+        by_size = rows_by_size(rows, self.sizes)
+        sizes = list(by_size)
         tables = tuple(_table(effect, size, by_size[size]) for size in sizes for effect in EFFECTS)
         panels = {
             f"{EFFECTS[effect]}, {size} trees": {
@@ -228,7 +228,7 @@ def _claims(size: str, rows: Sequence[Row]) -> list[Claim]:
             )
         )
         first = float(np.quantile(errors["base"], 0.25))
-        for method in {"cate": ("isotonic", "linear"), "late": ("histogram", "linear")}[effect]:
+        for method in CLEARLY_BETTER[effect]:
             third = float(np.quantile(errors[method], 0.75))
             claims.append(
                 Claim(

@@ -29,6 +29,13 @@ if TYPE_CHECKING:
     from orthocal.page.document import Block
 
 TITLE = "Can this model of causal effects be believed?"
+SNIPPET = """import orthocal
+
+calibration_map = orthocal.load("map.json")
+calibrated = calibration_map.predict(predictions)
+
+# on the command line:  orthocal apply map.json new.csv --prediction tau --out calibrated.csv
+# in a database:        orthocal export map.json --format sql"""
 
 
 def report(
@@ -133,15 +140,6 @@ def _job_sections(done: Verified) -> list[Section]:
         *_further(last, "after" if done.after is not None else "before"),
         Section("Use the map", (Text("Load the map and calibrate new predictions:"), Code(SNIPPET))),
     ]
-
-
-SNIPPET = """import orthocal
-
-calibration_map = orthocal.load("map.json")
-calibrated = calibration_map.predict(predictions)
-
-# on the command line:  orthocal apply map.json new.csv --prediction tau --out calibrated.csv
-# in a database:        orthocal export map.json --format sql"""
 
 
 def _sections(verdict: Assessment, name: str) -> list[Section]:
