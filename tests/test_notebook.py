@@ -9,7 +9,7 @@ import pytest
 from sklearn.linear_model import LinearRegression, LogisticRegression
 
 from orthocal import CATE, CausalCalibrator, CrossCalibratedModel, QuadraticLoss, assess, compare
-from orthocal.assessment.records import Coefficient
+from orthocal.assessment.parts import Coefficient
 from orthocal.datasets import simulate_cate
 from orthocal.notebook import BOTTOM, EDGE, LEFT, SIZE, ticks
 

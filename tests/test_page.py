@@ -7,7 +7,7 @@ import pytest
 
 import orthocal
 from orthocal import HingeLoss, Histogram, OrthocalError, QuadraticLoss, assess
-from orthocal.assessment.records import TestResult
+from orthocal.assessment.parts import TestResult
 from orthocal.page import report, report_page
 from orthocal.page.marks import can_tell, error_that_matters, mark_of, mark_of_job
 from orthocal.page.tables import number

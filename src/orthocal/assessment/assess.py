@@ -22,9 +22,10 @@ from orthocal.assessment.error import (
     squared_error,
 )
 from orthocal.assessment.linear_test import linear_test
+from orthocal.assessment.parts import Average
 from orthocal.assessment.range_test import range_test
 from orthocal.assessment.rate import rate
-from orthocal.assessment.records import Assessment, Average
+from orthocal.assessment.records import Assessment
 from orthocal.assessment.subgroups import judge_groups
 from orthocal.assessment.value import decision_value
 from orthocal.assessment.wording import sensitivity, verdict

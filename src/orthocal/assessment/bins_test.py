@@ -12,7 +12,7 @@ from scipy.stats import norm
 from scipy.stats import t as t_law
 
 from orthocal.arrays import group_sums
-from orthocal.assessment.records import TestResult
+from orthocal.assessment.parts import TestResult
 from orthocal.errors import SkewWarning
 
 if TYPE_CHECKING:

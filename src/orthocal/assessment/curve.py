@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from scipy.optimize import isotonic_regression
 
-from orthocal.assessment.records import Curve
+from orthocal.assessment.parts import Curve
 from orthocal.losses import Loss, QuadraticLoss
 
 if TYPE_CHECKING:

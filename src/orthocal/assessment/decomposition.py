@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from orthocal.arrays import MANY
-from orthocal.assessment.records import Decomposition
+from orthocal.assessment.parts import Decomposition
 from orthocal.folds import assign_folds
 from orthocal.losses import Loss, QuadraticLoss
 from orthocal.solvers import constants, monotone

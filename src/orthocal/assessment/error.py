@@ -9,7 +9,7 @@ from scipy.optimize import brentq
 from scipy.special import chdtri, chndtr, ndtr
 from scipy.stats import norm
 
-from orthocal.assessment.records import Distance
+from orthocal.assessment.parts import Distance
 
 if TYPE_CHECKING:
     from orthocal.arrays import Floats

@@ -9,7 +9,7 @@ from scipy.stats import f as f_law
 from scipy.stats import t as t_law
 
 from orthocal.arrays import group_sums
-from orthocal.assessment.records import Coefficient, LinearPredictor, TestResult
+from orthocal.assessment.parts import Coefficient, LinearPredictor, TestResult
 
 if TYPE_CHECKING:
     from orthocal.arrays import Floats, Integers

@@ -8,7 +8,7 @@ import numpy as np
 from scipy.sparse import coo_array
 
 from orthocal.arrays import group_sums, sorting_order
-from orthocal.assessment.records import TestResult
+from orthocal.assessment.parts import TestResult
 
 if TYPE_CHECKING:
     from orthocal.arrays import Floats, Integers

@@ -9,7 +9,7 @@ import numpy as np
 from scipy.stats import norm
 
 from orthocal.arrays import group_sums, sorting_order
-from orthocal.assessment.records import Coefficient, Rate
+from orthocal.assessment.parts import Coefficient, Rate
 from orthocal.losses import Loss, QuadraticLoss
 
 if TYPE_CHECKING:

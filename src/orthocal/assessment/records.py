@@ -1,4 +1,4 @@
-"""The frozen records of a verdict."""
+"""The frozen records of a verdict, and of a comparison of two predictions."""
 
 from __future__ import annotations
 
@@ -11,182 +11,20 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
     from orthocal.arrays import Floats
+    from orthocal.assessment.parts import (
+        Average,
+        Curve,
+        Decision,
+        Decomposition,
+        Distance,
+        Group,
+        LinearPredictor,
+        Rate,
+        Sensitivity,
+        TestResult,
+        Value,
+    )
     from orthocal.losses import Origin, Overlap
-
-
-@dataclass(frozen=True)
-class TestResult:
-    """One test of perfect calibration.
-
-    Parameters
-    ----------
-    statistic, p_value : float or None
-        None where the test does not apply.
-    note : str
-        What was tested, or why nothing could be.
-    """
-
-    __test__ = False  # pytest collects classes by this name
-
-    statistic: float | None
-    p_value: float | None
-    note: str
-
-
-@dataclass(frozen=True)
-class Coefficient:
-    """An estimate with its standard error and interval."""
-
-    value: float
-    standard_error: float
-    interval: tuple[float, float]
-
-
-@dataclass(frozen=True)
-class LinearPredictor:
-    """Best linear predictor of the effect given the prediction: intercept 0 and slope 1 when calibrated."""
-
-    intercept: Coefficient
-    slope: Coefficient
-
-
-@dataclass(frozen=True)
-class Rate:
-    """Rank-weighted average effects: 0 when the ranking is no better than chance. A monotone map leaves them as they are."""
-
-    autoc: Coefficient
-    qini: Coefficient
-
-
-@dataclass(frozen=True)
-class Decomposition:
-    """Mean loss = miscalibration - discrimination + uncertainty, by isotonic recalibration out of fold."""
-
-    miscalibration: float
-    discrimination: float
-    uncertainty: float | None
-
-
-@dataclass(frozen=True, eq=False)
-class Value:
-    """What decisions by the prediction are worth at a cost.
-
-    Parameters
-    ----------
-    cost : float
-    value, standard_error, interval
-        Mean gain per row, net of the cost, of treating those predicted above it.
-    share_treated : float
-    treating_everyone : float
-        The same for treating everyone; treating no one is worth 0.
-    curve : dict of str to array
-        cost, by_prediction, everyone: the same over a grid of costs.
-    """
-
-    cost: float
-    value: float
-    standard_error: float
-    interval: tuple[float, float]
-    share_treated: float
-    treating_everyone: float
-    curve: dict[str, Floats]
-
-
-@dataclass(frozen=True)
-class Decision:
-    """What a change of predictions changes at a cost: the share of rows decided otherwise, and the mean gain of that."""
-
-    cost: float
-    share_flipped: float
-    gain: float
-    standard_error: float
-    interval: tuple[float, float]
-
-
-@dataclass(frozen=True)
-class Group:
-    """The verdict in one subgroup; numbers are None where it has too few rows."""
-
-    column: str
-    level: str
-    rows: int
-    error: float | None
-    interval: tuple[float, float] | None
-    excess: float | None
-    excess_interval: tuple[float, float] | None
-    p_value: float | None
-    p_value_adjusted: float | None
-
-
-@dataclass(frozen=True)
-class Sensitivity:
-    """Hidden bias (unobserved confounding, a failed exclusion) that would overturn the verdict.
-
-    Parameters
-    ----------
-    bias : float
-        Root mean square, over people, of the bias in estimated effects given the prediction.
-    text : str
-    """
-
-    bias: float
-    text: str
-
-
-@dataclass(frozen=True, eq=False)
-class Curve:
-    """A nondecreasing reliability curve with a simultaneous band, valid where the truth does not decrease."""
-
-    prediction: Floats
-    target: Floats
-    lower: Floats
-    upper: Floats
-
-
-@dataclass(frozen=True)
-class Average:
-    """Calibration in the large: the mean prediction beside the estimated average effect.
-
-    Parameters
-    ----------
-    prediction, effect : float
-        Means, weighted by mass.
-    standard_error : float
-        Of the average effect; of the mean score where the effect is searched for (quantiles, expectiles).
-    interval : (float, float)
-        Of the average effect, or of the quantile or expectile of all rows together.
-    excess, excess_interval
-        By how much the predictions are too high on average, in units of the residual. Narrower than the other interval
-        suggests: what the prediction explains of the effect cancels.
-    """
-
-    prediction: float
-    effect: float
-    standard_error: float
-    interval: tuple[float, float]
-    excess: float
-    excess_interval: tuple[float, float]
-
-
-@dataclass(frozen=True)
-class Distance:
-    """A distance of the binned reliability curve from the diagonal, other than the root mean square.
-
-    Parameters
-    ----------
-    value : float
-    null : float or None
-        What a perfectly calibrated prediction would show on average (L1).
-    band : float or None
-        Critical value of the simultaneous band, in standard errors (Linf).
-    """
-
-    value: float
-    null: float | None = None
-    band: float | None = None
-
-    def __float__(self) -> float:
-        return self.value
 
 
 @dataclass(frozen=True, eq=False)

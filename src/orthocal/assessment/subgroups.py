@@ -11,7 +11,7 @@ from scipy.stats import t as t_law
 from orthocal.assessment.bins import cut, mean_residual, residual_moments
 from orthocal.assessment.error import error_interval, squared_error
 from orthocal.assessment.linear_test import linear_test
-from orthocal.assessment.records import Group
+from orthocal.assessment.parts import Group
 from orthocal.errors import OrthocalError
 from orthocal.observations import as_labels
 

@@ -9,7 +9,7 @@ import numpy as np
 from scipy.stats import t as t_law
 
 from orthocal.arrays import group_sums
-from orthocal.assessment.records import Decision, Value
+from orthocal.assessment.parts import Decision, Value
 from orthocal.errors import OrthocalError
 from orthocal.losses import Loss, QuadraticLoss
 

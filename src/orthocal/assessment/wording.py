@@ -6,13 +6,14 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from orthocal.assessment.records import Sensitivity
+from orthocal.assessment.parts import Sensitivity
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from orthocal.arrays import Booleans
-    from orthocal.assessment.records import Assessment, Comparison, TestResult
+    from orthocal.assessment.parts import TestResult
+    from orthocal.assessment.records import Assessment, Comparison
 
 
 MISSED = {
