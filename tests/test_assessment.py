@@ -7,12 +7,9 @@ from scipy.stats import f as f_law
 from scipy.stats import ncx2, norm
 
 from orthocal import ExpectileLoss, HingeLoss, OrthocalError, QuadraticLoss, assess, compare
-from orthocal.assessment.bins import cut, residual_moments
+from orthocal.arrays import step_of
+from orthocal.assessment.bins import binned
 from orthocal.assessment.error import error_interval, quadratic_form, squared_error
-
-
-def binned(prediction, loss, bins=10):
-    return residual_moments(prediction, loss, *cut(prediction, loss, bins))
 
 
 def twelve_rows():
@@ -54,7 +51,8 @@ def test_the_squared_error_is_the_average_over_pairs_of_different_rows():
     prediction = rng.standard_normal(60)
     weight = rng.uniform(0.5, 2, 60)
     loss = QuadraticLoss(weight * (prediction + 0.3 + rng.standard_normal(60)), weight)
-    edges, index = cut(prediction, loss, 4)
+    edges = binned(prediction, loss, 4).edges
+    index = step_of(prediction, edges)
     r, total = -loss.derivative(prediction), 0.0
     for b in range(len(edges) + 1):
         rows = np.flatnonzero(index == b)
@@ -68,8 +66,8 @@ def test_clusters_enter_as_sums():
     rng = np.random.default_rng(0)
     prediction, groups = rng.standard_normal(60), np.arange(60) // 3
     loss = QuadraticLoss(prediction + rng.standard_normal(60), np.ones(60), groups=groups)
-    edges, index = cut(prediction, loss, 3)
-    moments = residual_moments(prediction, loss, edges, index)
+    moments = binned(prediction, loss, 3)
+    index = step_of(prediction, moments.edges)
     r = -loss.derivative(prediction)
     table = np.zeros((20, 3))
     size = np.zeros((20, 3))
@@ -98,7 +96,7 @@ def test_clusters_of_one_row_equal_no_clusters():
 
 def test_the_interval_inverts_the_noncentral_chi_square():
     prediction, loss = twelve_rows()
-    moments = binned(prediction, loss)
+    moments = binned(prediction, loss, 10)
     statistic, scale, freedom = quadratic_form(moments)
     # Hand: w = 1/2 each, v = .53333, .13333: g = sum w^2 v^2 / sum w v, k = (sum w v)^2 / sum w^2 v^2
     wv = np.array([0.5 * 3.2 / 6, 0.5 * 0.8 / 6])
@@ -172,13 +170,14 @@ def test_error_interval_and_average_use_the_whole_covariance_of_clusters():
     prediction, weight, target, loss = clustered()
     moments = binned(prediction, loss, 3)
     w, v, u = moments.share, moments.covariance, moments.pairs
+    index = step_of(prediction, moments.edges)
     assert np.abs(v - np.diag(np.diag(v))).max() > 0.01
     products = np.outer(moments.residual, moments.residual) - v
     np.fill_diagonal(products, u)
     estimate = w @ u
     degenerate = 2 * sum(w[a] * w[b] * v[a, b] ** 2 for a in range(3) for b in range(3))
     linear = 4 * sum(w[a] * w[b] * products[a, b] * v[a, b] for a in range(3) for b in range(3))
-    totals = np.array([[weight[(loss.groups == g) & (moments.index == b)].sum() for b in range(3)] for g in range(12)])
+    totals = np.array([[weight[(loss.groups == g) & (index == b)].sum() for b in range(3)] for g in range(12)])
     shares = ((totals / weight.sum() @ (u - estimate)) ** 2).sum()
     verdict = assess(prediction, loss, bins=3)
     assert verdict.standard_error**2 == pytest.approx(degenerate + max(linear + shares, 0))

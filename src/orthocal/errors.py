@@ -69,6 +69,15 @@ def require_weights(weight: Floats) -> None:
         raise OrthocalError("`sample_weight` must be positive somewhere; all are 0. Leave it out to weigh rows alike.")
 
 
+def require_positive_mass(total: float) -> None:
+    """The summed mass of a loss is positive, so that an effect is defined."""
+    if not total > 0:
+        raise OrthocalError(
+            f"The summed mass of the loss must be positive; it is {total:.4g}. "
+            "The rows carry no information on the effect: use more rows or check the treatment."
+        )
+
+
 def require_known_propensity(propensity: Floats, name: str) -> None:
     """A propensity that is given is the design's: it is used as it is, so it may not be 0 or 1."""
     outside = (propensity <= 0) | (propensity >= 1)

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING, Any, overload
 
 import numpy as np
 from scipy.stats import t as t_law
 
 from orthocal.arrays import sorting_order
-from orthocal.assessment.bins import cut, mean_residual, residual_moments, table
+from orthocal.assessment.bins import at_constant, at_prediction, cut, mean_residual, residual_moments, table
 from orthocal.assessment.bins_test import bins_test
 from orthocal.assessment.curve import monotone_curve
 from orthocal.assessment.decomposition import decompose
@@ -22,22 +23,28 @@ from orthocal.assessment.error import (
     squared_error,
 )
 from orthocal.assessment.linear_test import linear_test
+from orthocal.assessment.minimisers import minimisers
 from orthocal.assessment.parts import Average
 from orthocal.assessment.range_test import range_test
 from orthocal.assessment.rate import rate
 from orthocal.assessment.records import Assessment
-from orthocal.assessment.subgroups import judge_groups
+from orthocal.assessment.subgroups import judge_groups, subgroups
+from orthocal.assessment.sweeps import SortedRows, answer, answered, count_units, predictions_at
 from orthocal.assessment.value import decision_value
 from orthocal.assessment.wording import sensitivity, verdict
-from orthocal.errors import require_inside, require_whole
+from orthocal.errors import OrthocalError, require_inside, require_whole
 from orthocal.folds import generator
 from orthocal.losses import rows_that_count, without_overlap
 from orthocal.observations import as_labels, as_numbers
-from orthocal.solvers import constants
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
+
     from orthocal.arrays import Floats
-    from orthocal.losses import Loss
+    from orthocal.assessment.bins import Binned
+    from orthocal.assessment.parts import TestResult
+    from orthocal.assessment.sweeps import Piece, Rows, Stage
+    from orthocal.losses import Loss, Overlap
 
 
 @overload
@@ -122,6 +129,8 @@ def assess(
     return _assess(prediction, loss, settings)
 
 
+MOST_SHOWN = 1000
+"""Predictions kept for pictures."""
 HALVINGS = 40
 """Of the search for the ends of an interval: to a millionth of a millionth of where it may lie."""
 
@@ -147,15 +156,38 @@ def _assess(prediction: Any, loss: Loss, settings: Settings) -> Assessment:
     if not isinstance(order, slice):
         prediction, loss, by = prediction[order], loss[order], {name: values[order] for name, values in by.items()}
     del order
-    loss, rng, level = loss.at(prediction), generator(settings.random_state), settings.level
-    binned = residual_moments(prediction, loss, *cut(prediction, loss, settings.bins))
+    loss = loss.at(prediction)
+    return judge(SortedRows(prediction, loss), settings, subgroups(prediction, loss, by), overlap)
+
+
+def judge(
+    rows: Rows, settings: Settings, groups: Iterable[tuple[str, str, Rows]], overlap: Overlap | None
+) -> Assessment:
+    """Return the verdict on sorted rows, wherever they are, and on their subgroups."""
+    units = answer(rows, count_units(rows))
+    if units < 2:
+        raise OrthocalError(f"A verdict must rest on at least two rows, or clusters; there is {units}. Use more data.")
+    rng, level, like = generator(settings.random_state), settings.level, rows.like
+    stages: dict[str, Stage[Any]] = {
+        "bins": _bins(rows, settings.bins),
+        "linear": linear_test(rows, level),
+        "range": range_test(rows, settings.draws, rng),
+        "average": _average(rows, level),
+        "decomposition": decompose(rows, rng),
+        "rate": rate(like, level),
+        "shown": _shown(),
+    }
+    if settings.cost is not None:
+        stages["value"] = decision_value(rows, settings.cost, level)
+    found = answered(rows, stages)
+    (binned, columns, by_bins), (linear, predictor) = found["bins"], found["linear"]
+    widest = largest_error(binned, level, settings.draws, rng)
     estimate, standard_error = squared_error(binned)
-    linear, predictor = linear_test(prediction, loss, level)
-    columns, widest = table(binned, prediction, loss), largest_error(binned, level, settings.draws, rng)
     detectable = minimum_detectable_error(binned, level)
     interval = error_interval(binned, level)
     if interval[1] == 0:  # the bins agree better than chance would have it, which shows no error, not an error of 0
         interval = (0.0, detectable)
+    count, risk, shown = found["shown"]
     numbers: dict[str, Any] = {
         "error": float(np.sqrt(max(estimate, 0.0))),
         "error_squared": estimate,
@@ -164,43 +196,58 @@ def _assess(prediction: Any, loss: Loss, settings: Settings) -> Assessment:
         "l1": mean_absolute_error(binned),
         "linf": widest,
         "bins": columns,
-        "tests": {
-            "linear": linear,
-            "bins": bins_test(binned, prediction, loss),
-            "range": range_test(prediction, loss, settings.draws, rng),
-        },
+        "tests": {"linear": linear, "bins": by_bins, "range": found["range"]},
         "minimum_detectable_error": detectable,
-        "average": _average(prediction, loss, level),
-        "risk": float(loss.value(prediction).sum() / loss.weight.sum()),
-        "decomposition": decompose(prediction, loss, rng),
+        "average": found["average"],
+        "risk": risk,
+        "decomposition": found["decomposition"],
         "linear_predictor": predictor,
-        "rate": rate(loss, prediction, level),
-        "value": None if settings.cost is None else decision_value(prediction, loss, settings.cost, level),
-        "groups": judge_groups(prediction, loss, by, settings.bins, level),
+        "rate": found["rate"],
+        "value": found.get("value"),
+        "groups": judge_groups(groups, settings.bins, level),
         "sensitivity": sensitivity(interval),
-        "curve": monotone_curve(loss, columns, widest.band or 0.0),
+        "curve": monotone_curve(like, columns, widest.band or 0.0),
         "overlap": overlap,
-        "unit": loss.unit,
+        "unit": like.unit,
         "level": level,
-        "rows": len(prediction),
-        "predictions": prediction[np.linspace(0, len(prediction) - 1, min(len(prediction), 1000)).astype(int)],
+        "rows": count,
+        "predictions": shown,
     }
-    return Assessment(**numbers, verdict=verdict(numbers), origin=getattr(loss, "origin", None))
+    return Assessment(**numbers, verdict=verdict(numbers), origin=getattr(like, "origin", None))
 
 
-def _average(prediction: Floats, loss: Loss, level: float) -> Average:
+def _bins(rows: Rows, bins: int) -> Stage[tuple[Binned, dict[str, Floats], TestResult]]:
+    """What depends on the bins: moments, table, test."""
+    edges = yield from cut(bins)
+    binned = yield from residual_moments(rows, edges)
+    columns = yield from table(rows, binned)
+    test = yield from bins_test(rows, binned)
+    return binned, columns, test
+
+
+def _shown() -> Stage[tuple[int, float, Floats]]:
+    """Number of rows, mean loss, and predictions for the pictures."""
+    count, risk, weight = np.sum((yield _risk), axis=0)
+    places = np.linspace(0, count - 1, min(int(count), MOST_SHOWN)).astype(np.int64)
+    return int(count), float(risk / weight), (yield from predictions_at(places))
+
+
+def _risk(piece: Piece) -> tuple[float, float, float]:
+    return len(piece), float(piece.loss.value(piece.prediction).sum()), float(piece.loss.weight.sum())
+
+
+def _average(rows: Rows, level: float) -> Stage[Average]:
     """Mean prediction and average effect; the whole data is one bin."""
-    mass, total = loss.mass, float(loss.mass.sum())
-    mean = float(mass @ prediction) / total
-    effect = float(constants(loss, np.zeros(len(prediction), dtype=np.int64), 1)[0])
-    _, error, units = mean_residual(loss.derivative(np.full(len(prediction), effect)), mass, loss.groups)
-    gap, gap_error, _ = mean_residual(loss.derivative(prediction), mass, loss.groups)
+    pulled, total = np.sum((yield _masses), axis=0)
+    effect = float((yield from minimisers(rows, np.empty(0)))[0])
+    _, error, units = yield from mean_residual(rows, partial(at_constant, value=effect))
+    gap, gap_error, _ = yield from mean_residual(rows, at_prediction)
     critical = float(t_law.ppf((1 + level) / 2, units - 1))
     interval = (effect - critical * error, effect + critical * error)
-    if np.isfinite(loss.bounds).all():  # a minimiser that is searched for: its score is in other units than itself
-        interval = _score_interval(loss, effect, critical)
+    if np.isfinite(rows.like.bounds).all():  # a minimiser that is searched for: its score is in other units than itself
+        interval = yield from _score_interval(rows, effect, critical)
     return Average(
-        mean,
+        float(pulled / total),
         effect,
         error,
         interval,
@@ -209,18 +256,18 @@ def _average(prediction: Floats, loss: Loss, level: float) -> Average:
     )
 
 
-def _score_interval(loss: Loss, effect: float, critical: float) -> tuple[float, float]:
+def _masses(piece: Piece) -> tuple[float, float]:
+    return float(piece.loss.mass @ piece.prediction), float(piece.loss.mass.sum())
+
+
+def _score_interval(rows: Rows, effect: float, critical: float) -> Stage[tuple[float, float]]:
     """Return the constants at which the mean score is not significantly different from 0, by halving between the bounds."""
-
-    def low_enough(v: float, side: float) -> bool:
-        mean, error, _ = mean_residual(loss.derivative(np.full(len(loss), v)), loss.mass, loss.groups)
-        return mean < side * critical * error
-
     ends = []
-    for side, bound in zip((-1.0, 1.0), loss.bounds, strict=True):
+    for side, bound in zip((-1.0, 1.0), rows.like.bounds, strict=True):
         below, above = min(bound, effect), max(bound, effect)
         for _ in range(HALVINGS):
             middle = (below + above) / 2
-            below, above = (middle, above) if low_enough(middle, side) else (below, middle)
+            mean, error, _ = yield from mean_residual(rows, partial(at_constant, value=middle))
+            below, above = (middle, above) if mean < side * critical * error else (below, middle)
         ends.append((below + above) / 2)
     return ends[0], ends[1]

@@ -2,69 +2,152 @@
 
 from __future__ import annotations
 
-from functools import singledispatch
-from typing import TYPE_CHECKING
+from functools import partial, singledispatch
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from orthocal.arrays import MANY
+from orthocal.assessment.minimisers import minimisers
 from orthocal.assessment.parts import Decomposition
+from orthocal.assessment.sweeps import Piece, Rows, Stage, cluster_codes, count_rows
+from orthocal.errors import OrthocalError
 from orthocal.folds import assign_folds
 from orthocal.losses import Loss, QuadraticLoss
+from orthocal.maps import StepMap
 from orthocal.solvers import constants, monotone
+from orthocal.solvers.monotone import Blocks, blocks_of, runs_of
 
 if TYPE_CHECKING:
-    from orthocal.arrays import Floats, Rows
+    from orthocal.arrays import Booleans, Floats, Integers
+    from orthocal.arrays import Rows as Selected
 
-FOLDS = 2
+FOLDS, FEW = 2, 2000
+"""Up to so many rows the halves are drawn; beyond, every second row in the order of the predictions is as good."""
 
 
-def decompose(prediction: Floats, loss: Loss, rng: np.random.Generator) -> Decomposition:
+def decompose(rows: Rows, rng: np.random.Generator) -> Stage[Decomposition]:
     """Split the mean loss into miscalibration - discrimination + uncertainty, recalibrating by isotonic regression out of fold.
 
     Miscalibration is what recalibration gains and can be negative out of fold: then it would have done harm. Discrimination is
     what the recalibrated prediction gains over the best constant.
     """
-    total = float(loss.weight.sum())
-    everyone = np.zeros(len(loss), dtype=np.int64)
-    best = np.full(len(loss), constants(loss, everyone, 1)[0])
-    recalibrated, constant = _out_of_fold(prediction, loss, rng)
-    at_prediction = float(loss.value(prediction).sum()) / total
-    at_recalibrated = float(loss.value(recalibrated).sum()) / total
-    at_constant = float(loss.value(constant).sum()) / total
+    halves = yield from _halves(rows, rng)
+    maps, at_best = (yield from recalibrations(rows.like, halves)), (yield from minimisers(rows, np.empty(0)))
+    found = yield partial(_mean_losses, halves=halves, maps=maps, best=float(at_best[0]))
+    weight, at_prediction, at_recalibrated, at_constant, left = np.sum([sums for sums, _ in found], axis=0)
     return Decomposition(
-        miscalibration=at_prediction - at_recalibrated,
-        discrimination=at_constant - at_recalibrated,
-        uncertainty=uncertainty(loss, best),
+        miscalibration=float(at_prediction - at_recalibrated) / float(weight),
+        discrimination=float(at_constant - at_recalibrated) / float(weight),
+        uncertainty=float(left) / float(weight) if all(known for _, known in found) else None,
     )
 
 
-def _out_of_fold(prediction: Floats, loss: Loss, rng: np.random.Generator) -> tuple[Floats, Floats]:
-    """Isotonic fit and best constant, each row's from the other half."""
-    everyone = np.zeros(len(loss), dtype=np.int64)
-    recalibrated, constant = np.empty(len(loss)), np.empty(len(loss))
-    for own, rest in _halves(loss, rng):
-        other = loss[rest]
-        edges, values = monotone(other, prediction[rest])
-        recalibrated[own] = values[np.searchsorted(edges, prediction[own], side="left")]
-        constant[own] = constants(other, everyone[rest], 1)[0]
-    return recalibrated, constant
+class Halves(NamedTuple):
+    """Which rows are in the first half: those of some places, of some clusters, or else every second one."""
+
+    places: Booleans | None = None
+    clusters: Integers | None = None
+
+    def of(self, piece: Piece) -> tuple[Selected, Selected]:
+        """Rows of the piece in the first and in the second half."""
+        if self.places is not None:
+            first = self.places[piece.start : piece.start + len(piece)]
+        elif self.clusters is not None:
+            first = np.isin(np.asarray(piece.loss.groups), self.clusters)
+        else:
+            return slice(piece.start % 2, None, 2), slice(1 - piece.start % 2, None, 2)
+        return np.flatnonzero(first), np.flatnonzero(~first)
 
 
-def _halves(loss: Loss, rng: np.random.Generator) -> list[tuple[Rows, Rows]]:
-    """Return (rows, the other rows) of each half: every second row where rows are many, drawn where few or clustered."""
-    if loss.groups is None and len(loss) > MANY:
-        even, odd = slice(0, None, 2), slice(1, None, 2)
-        return [(even, odd), (odd, even)]
-    fold = assign_folds(FOLDS, np.zeros(len(loss), dtype=np.int64), loss.groups, rng)
-    first, second = np.flatnonzero(fold == 0), np.flatnonzero(fold == 1)
-    return [(first, second), (second, first)]
+def _halves(rows: Rows, rng: np.random.Generator) -> Stage[Halves]:
+    """Every second row where rows are many, drawn where few or clustered."""
+    if rows.like.groups is not None:
+        codes = np.unique(np.concatenate((yield cluster_codes)))
+        fold = assign_folds(FOLDS, np.zeros(len(codes), dtype=np.int64), None, rng)
+        return Halves(clusters=codes[fold == 0])
+    count = sum((yield count_rows))
+    if count > FEW:
+        return Halves()
+    return Halves(places=assign_folds(FOLDS, np.zeros(count, dtype=np.int64), None, rng) == 0)
+
+
+class Recalibrated(NamedTuple):
+    """What a half says of all rows: an isotonic map and the best constant."""
+
+    map: StepMap
+    constant: float
+
+
+@singledispatch
+def recalibrations(like: Loss, halves: Halves) -> Stage[list[Recalibrated]]:
+    """Return what each half says; any convex loss, all of whose rows must be in one piece."""
+    answers = yield partial(_solved, halves=halves)
+    if len(answers) > 1:
+        raise OrthocalError(
+            f"Recalibration of a {type(like).__name__} must see all rows at once; they are in {len(answers)} pieces."
+        )
+    return list(answers[0])
+
+
+@recalibrations.register(QuadraticLoss)
+def _(like: QuadraticLoss, halves: Halves) -> Stage[list[Recalibrated]]:
+    """Blocks of each piece are enough: pooling them gives what pooling the rows would."""
+    del like
+    found = yield _masses
+    positive, rows = all(least > 0 for least, _ in found), sum(many for _, many in found)
+    found = yield partial(_blocks, halves=halves, rows=None if positive else rows)
+    answers = []
+    for own in zip(*found, strict=True):
+        blocks = Blocks.together(own)
+        everyone = np.zeros(len(blocks.level), dtype=np.int64)
+        edges, values = monotone(blocks.loss, blocks.level)
+        answers.append(Recalibrated(StepMap(edges, values), float(constants(blocks.loss, everyone, 1)[0])))
+    return answers
+
+
+def _masses(piece: Piece) -> tuple[float, int]:
+    return float(piece.loss.mass.min()), len(piece)
+
+
+def _solved(piece: Piece, halves: Halves) -> list[Recalibrated]:
+    found = []
+    for own in halves.of(piece):
+        loss = piece.loss[own]
+        constant = constants(loss, np.zeros(len(loss), dtype=np.int64), 1)[0]
+        found.append(Recalibrated(StepMap(*monotone(loss, piece.prediction[own])), float(constant)))
+    return found
+
+
+def _blocks(piece: Piece, halves: Halves, rows: int | None) -> list[Blocks]:
+    """Question: the blocks of each half; where masses can be negative, runs of some of all the rows."""
+    loss: Any = piece.loss
+    found = []
+    for own in halves.of(piece):
+        columns = piece.prediction[own], loss.numerator[own], loss.denominator[own], loss.weight[own]
+        if rows is None:
+            found.append(blocks_of(*columns))
+        else:
+            found.append(runs_of(*columns, (np.arange(len(piece)) + piece.start)[own], rows))
+    return found
+
+
+def _mean_losses(piece: Piece, halves: Halves, maps: list[Recalibrated], best: float) -> tuple[tuple[float, ...], bool]:
+    """Question: weight, and losses of the prediction, of the other half's map and constant, and of the best constant."""
+    loss, prediction = piece.loss, piece.prediction
+    recalibrated, constant = np.empty(len(piece)), np.empty(len(piece))
+    for own, other in zip(halves.of(piece), reversed(maps), strict=True):
+        recalibrated[own] = other.map.predict(prediction[own])
+        constant[own] = other.constant
+    at = [prediction, recalibrated, constant]
+    left = uncertainty(loss, np.full(len(piece), best))
+    sums = (float(loss.weight.sum()), *(float(loss.value(v).sum()) for v in at), left or 0.0)
+    return sums, left is not None
 
 
 @singledispatch
 def uncertainty(loss: Loss, best: Floats) -> float | None:
-    """Mean loss of the best constant."""
-    return float(loss.value(best).sum() / loss.weight.sum())
+    """Summed loss of the best constant."""
+    return float(loss.value(best).sum())
 
 
 @uncertainty.register(QuadraticLoss)
@@ -72,4 +155,4 @@ def _(loss: QuadraticLoss, best: Floats) -> float | None:
     """With the constant n^2 / 2d that the loss leaves out, which makes it half the variance; None where d can be 0."""
     if not (loss.denominator > 0).all():
         return None
-    return float((loss.value(best) + 0.5 * loss.numerator**2 / loss.denominator).sum() / loss.weight.sum())
+    return float((loss.value(best) + 0.5 * loss.numerator**2 / loss.denominator).sum())

@@ -16,6 +16,8 @@ if TYPE_CHECKING:
     from orthocal.assessment.bins import Binned
 
 LARGE = 1e8
+AT_ONCE = 128
+"""Draws that are held at the same time."""
 POWER = 0.8
 """Chance of detection that the minimum detectable error refers to."""
 
@@ -99,11 +101,17 @@ def largest_error(binned: Binned, level: float, draws: int, rng: np.random.Gener
     if not (error > 0).any():
         return Distance(value, band=0.0)
     correlation = binned.covariance / np.outer(np.where(error > 0, error, 1), np.where(error > 0, error, 1))
-    vectors = np.linalg.eigh(correlation)
-    root = vectors[1] * np.sqrt(np.maximum(vectors[0], 0))
-    widened = np.sqrt(rng.chisquare(binned.freedom, (draws, len(error))) / binned.freedom)
-    largest: Floats = np.abs(rng.standard_normal((draws, len(error))) @ root.T / widened).max(axis=1)
-    return Distance(value, band=float(np.quantile(largest, level)))
+    values, vectors = np.linalg.eigh(correlation)
+    root = vectors * np.sqrt(np.maximum(values, 0)) @ vectors.T  # the symmetric root: rounding does not turn it
+    largest = [_largest_of(binned.freedom, root, min(AT_ONCE, draws - done), rng) for done in range(0, draws, AT_ONCE)]
+    return Distance(value, band=float(np.quantile(np.concatenate(largest), level)))
+
+
+def _largest_of(freedom: Floats, root: Floats, draws: int, rng: np.random.Generator) -> Floats:
+    """Draw the largest of the bins' statistics."""
+    widened = np.sqrt(rng.chisquare(freedom, (draws, len(freedom))) / freedom)
+    largest: Floats = np.abs(rng.standard_normal((draws, len(freedom))) @ root.T / widened).max(axis=1)
+    return largest
 
 
 def minimum_detectable_error(binned: Binned, level: float) -> float:

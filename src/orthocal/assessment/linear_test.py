@@ -2,43 +2,42 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from functools import partial
+from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 
 import numpy as np
 from scipy.stats import f as f_law
 from scipy.stats import t as t_law
 
-from orthocal.arrays import group_sums
 from orthocal.assessment.parts import Coefficient, LinearPredictor, TestResult
+from orthocal.assessment.sweeps import cluster_sums, count_units, merged
 
 if TYPE_CHECKING:
     from orthocal.arrays import Floats, Integers
-    from orthocal.losses import Loss
+    from orthocal.assessment.sweeps import Piece, Rows, Stage
 
 LEAST_SPREAD = 1e-3
 """Share of the predictions' spread that must be left without any one row or cluster."""
 
 
-def linear_test(prediction: Floats, loss: Loss, level: float) -> tuple[TestResult, LinearPredictor | None]:
+def linear_test(rows: Rows, level: float) -> Stage[tuple[TestResult, LinearPredictor | None]]:
     """Regress the residuals on (1, prediction); test that both coefficients are zero, and return them with intervals.
 
     For a quadratic loss this is the regression of the pseudo-outcome on (1, prediction), tested against (0, 1). The
     covariance is a jackknife over rows (HC3) or clusters (CR3), and the law is F with as many degrees of freedom as there are
     rows or clusters less one.
     """
-    low, high = float(prediction.min()), float(prediction.max())
-    middle, width = float(prediction.mean()), high - low
-    mass, residual = loss.mass, -loss.derivative(prediction)
+    found = yield _spread
+    low, high = found[0][0], found[-1][1]
+    middle, width = sum(total for _, _, total, _ in found) / sum(many for *_, many in found), high - low
+    units = yield from count_units(rows)
     if width == 0:
-        return _intercept_only(*_unit_sums([mass, residual], loss.groups)), None
-    scaled = (prediction - middle) / width
-    units = len(mass) if loss.groups is None else len(np.unique(loss.groups))
+        return (yield from _intercept_only(rows)), None
     if units <= 2:
         return TestResult(None, None, "does not apply: too few rows or clusters"), None
-    if loss.groups is None:
-        coefficient, covariance, smallest = _over_rows(scaled, mass, residual)
-    else:
-        coefficient, covariance, smallest = _over_clusters(scaled, mass, residual, loss.groups)
+    scale = Scale(middle, width)
+    fit = yield from (_over_rows(scale) if rows.like.groups is None else _over_clusters(scale))
+    coefficient, covariance, smallest = fit
     if smallest < LEAST_SPREAD:
         return TestResult(None, None, "does not apply: one row or cluster carries the slope"), None
     if not np.linalg.eigvalsh(covariance)[0] > 0:
@@ -48,16 +47,58 @@ def linear_test(prediction: Floats, loss: Loss, level: float) -> tuple[TestResul
     return test, _predictor(coefficient, covariance, middle, width, units, level)
 
 
-def _intercept_only(mass: Floats, residual: Floats) -> TestResult:
+class Scale(NamedTuple):
+    """How predictions are moved to the middle and divided by their range."""
+
+    middle: float
+    width: float
+
+    def of(self, prediction: Floats) -> Floats:
+        """Scaled predictions."""
+        return (prediction - self.middle) / self.width
+
+
+def _spread(piece: Piece) -> tuple[float, float, float, int]:
+    prediction = piece.prediction
+    return float(prediction[0]), float(prediction[-1]), float(prediction.sum()), len(prediction)
+
+
+def _intercept_only(rows: Rows) -> Stage[TestResult]:
     """The jackknife of a mean: all that a constant prediction allows."""
-    units, total, gap = len(mass), float(mass.sum()), float(residual.sum())
-    change = (gap - residual) / (total - mass) - gap / total
-    variance = (units - 1) / units * float(change @ change)
+    if rows.like.groups is None:
+        units, total, gap = np.sum((yield _mass_and_residual), axis=0)
+        change = float(sum((yield partial(_changes_in_piece, total=total, gap=gap))))
+    else:
+        _, (mass, residual) = merged((yield _cluster_residuals))
+        units, total, gap = len(mass), float(mass.sum()), float(residual.sum())
+        change = _changes(mass, residual, total, gap)
+    variance = (units - 1) / units * change
     if units < 2 or not variance > 0:
         return TestResult(None, None, "does not apply: too few rows or clusters, or no noise")
-    statistic = (gap / total) ** 2 / variance
+    statistic = float((gap / total) ** 2 / variance)
     note = "intercept only: the prediction is constant"
     return TestResult(statistic, float(f_law.sf(statistic, 1, units - 1)), note)
+
+
+def _mass_and_residual(piece: Piece) -> Floats:
+    return np.array([len(piece), piece.loss.mass.sum(), piece.residual.sum()])
+
+
+def _cluster_residuals(piece: Piece) -> tuple[Integers, Floats]:
+    assert piece.loss.groups is not None  # noqa: S101
+    return cluster_sums(piece.loss.groups, [piece.loss.mass, piece.residual])
+
+
+def _changes_in_piece(piece: Piece, total: float, gap: float) -> float:
+    return _changes(piece.loss.mass, piece.residual, total, gap)
+
+
+def _changes(mass: Floats, residual: Floats, total: float, gap: float) -> float:
+    """Summed squares of what leaving each out changes in the mean."""
+    if not (total - mass).all():
+        return 0.0
+    change = (gap - residual) / (total - mass) - gap / total
+    return float(change @ change)
 
 
 def _predictor(
@@ -75,38 +116,48 @@ def _predictor(
     return LinearPredictor(one, two)
 
 
-def _unit_sums(columns: list[Floats], groups: Integers | None) -> list[Floats]:
-    """Return the columns, summed within clusters where there are any."""
-    if groups is None:
-        return columns
-    codes, index = np.unique(groups, return_inverse=True)
-    return [group_sums(index, column, len(codes)) for column in columns]
+Fit: TypeAlias = "tuple[Floats, Floats, float]"
+"""Coefficients, their jackknife covariance, and the least share of the determinant that a row or cluster leaves."""
 
 
-def _over_rows(x: Floats, mass: Floats, residual: Floats) -> tuple[Floats, Floats, float]:
-    """Return coefficients, their jackknife covariance, and the least share of the determinant that a row leaves.
+def _over_rows(scale: Scale) -> Stage[Fit]:
+    """Leaving out row i moves the coefficients by A^-1 z_i e_i / (1 - h_i), with h_i its leverage: HC3, in two sweeps."""
+    count, a, b, d, one, two = np.sum((yield partial(_moments, scale=scale)), axis=0)
+    inverse = np.linalg.inv(np.array([[a, b], [b, d]]))
+    coefficient = inverse @ np.array([one, two])
+    answers = yield partial(_jackknifed, scale=scale, inverse=inverse, coefficient=coefficient)
+    smallest = min(least for least, _ in answers)
+    if smallest < LEAST_SPREAD:
+        return coefficient, np.zeros((2, 2)), smallest
+    square, cross, far = np.sum([meat for _, meat in answers], axis=0)
+    meat = np.array([[square, cross], [cross, far]])
+    return coefficient, (count - 1) / count * (inverse @ meat @ inverse), smallest
 
-    Leaving out row i moves the coefficients by A^-1 z_i e_i / (1 - h_i), with h_i its leverage: HC3, in a few sweeps.
-    """
+
+def _columns(piece: Piece, scale: Scale) -> list[Floats]:
+    x, mass, residual = scale.of(piece.prediction), piece.loss.mass, piece.residual
     pulled = mass * x
-    matrix = np.array([[mass.sum(), pulled.sum()], [pulled.sum(), pulled @ x]])
-    inverse = np.linalg.inv(matrix)
-    coefficient = inverse @ np.array([residual.sum(), residual @ x])
+    return [mass, pulled, pulled * x, residual, residual * x]
+
+
+def _moments(piece: Piece, scale: Scale) -> Floats:
+    return np.array([len(piece), *(column.sum() for column in _columns(piece, scale))])
+
+
+def _jackknifed(piece: Piece, scale: Scale, inverse: Floats, coefficient: Floats) -> tuple[float, Floats]:
+    """Question: how little a row leaves, and the sums of squares of what each would move."""
+    x, mass, residual = scale.of(piece.prediction), piece.loss.mass, piece.residual
     left = 1 - mass * (inverse[0, 0] + x * (2 * inverse[0, 1] + inverse[1, 1] * x))
     smallest = float(np.abs(left).min())
     if smallest < LEAST_SPREAD:
-        return coefficient, np.zeros((2, 2)), smallest
-    error = (residual - coefficient[0] * mass - coefficient[1] * pulled) / left
-    square = error * error
-    cross = float(square @ x)
-    meat = np.array([[float(square.sum()), cross], [cross, float((square * x) @ x)]])
-    return coefficient, (len(x) - 1) / len(x) * (inverse @ meat @ inverse), smallest
+        return smallest, np.zeros(3)
+    square = ((residual - mass * (coefficient[0] + coefficient[1] * x)) / left) ** 2
+    return smallest, np.array([square.sum(), square @ x, (square * x) @ x])
 
 
-def _over_clusters(x: Floats, mass: Floats, residual: Floats, groups: Integers) -> tuple[Floats, Floats, float]:
-    """Return the same over clusters: solve the two equations again without each, by Cramer's rule."""
-    pulled = mass * x
-    m0, m1, m2, r0, r1 = _unit_sums([mass, pulled, pulled * x, residual, residual * x], groups)
+def _over_clusters(scale: Scale) -> Stage[Fit]:
+    """The same over clusters: solve the two equations again without each, by Cramer's rule."""
+    _, (m0, m1, m2, r0, r1) = merged((yield partial(_cluster_moments, scale=scale)))
     a, b, d, one, two = (float(column.sum()) for column in (m0, m1, m2, r0, r1))
     whole = a * d - b * b
     coefficient = np.array([one * d - b * two, a * two - one * b]) / whole
@@ -120,3 +171,8 @@ def _over_clusters(x: Floats, mass: Floats, residual: Floats, groups: Integers) 
     cross = float(first @ second)
     covariance = np.array([[float(first @ first), cross], [cross, float(second @ second)]])
     return coefficient, (len(m0) - 1) / len(m0) * covariance, smallest
+
+
+def _cluster_moments(piece: Piece, scale: Scale) -> tuple[Integers, Floats]:
+    assert piece.loss.groups is not None  # noqa: S101
+    return cluster_sums(piece.loss.groups, _columns(piece, scale))

@@ -2,41 +2,102 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from functools import partial
+from itertools import pairwise
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 from scipy.sparse import coo_array
 
-from orthocal.arrays import group_sums, sorting_order
+from orthocal.arrays import group_sums
 from orthocal.assessment.parts import TestResult
+from orthocal.assessment.sweeps import cluster_sums, merged
 
 if TYPE_CHECKING:
     from orthocal.arrays import Floats, Integers
-    from orthocal.losses import Loss
+    from orthocal.assessment.sweeps import Piece, Rows, Stage
 
 FEW_LEVELS = 500
 """Below as many distinct predictions the walk has too few steps for the law of Brownian motion."""
 
 
-def range_test(prediction: Floats, loss: Loss, draws: int, rng: np.random.Generator) -> TestResult:
-    """Sort by prediction, cumulate the residuals and compare their range with what chance gives; ties move as one."""
-    order = sorting_order(prediction)
-    level, residual = prediction[order], -loss.derivative(prediction)[order]
-    last = np.append(np.flatnonzero(level[1:] != level[:-1]), len(level) - 1)
-    walk = np.concatenate([[0.0], np.cumsum(residual)[last]])
-    reach = float(walk.max() - walk.min())
-    if loss.groups is not None:
-        return _cluster_bootstrap(reach, residual, loss.groups[order], last, draws, rng)
-    variance = float(np.sum(np.diff(residual) ** 2)) / 2 * len(residual) / max(len(residual) - 1, 1)
+def range_test(rows: Rows, draws: int, rng: np.random.Generator) -> Stage[TestResult]:
+    """Cumulate the residuals by prediction and compare their range with what chance gives; ties move as one."""
+    walks: list[Walk] = yield _walk
+    total = np.cumsum([0.0, *(walk.total for walk in walks)])
+    ends = [(before + walk.low, before + walk.high) for before, walk in zip(total, walks, strict=False)]
+    reach = max(0.0, *(high for _, high in ends)) - min(0.0, *(low for low, _ in ends))
+    levels = sum(walk.levels for walk in walks)
+    if rows.like.groups is not None:
+        found = yield from _cluster_bootstrap([walk.levels for walk in walks], draws, rng)
+        return TestResult(reach, found, "range of cumulated residuals, cluster wild bootstrap")
+    count = sum(walk.rows for walk in walks)
+    between = sum(a.last.to(b.first) for a, b in pairwise(walks))
+    variance = (sum(walk.jumps for walk in walks) + between) / 2 * count / max(count - 1, 1)
     if not variance > 0:
         return TestResult(None, None, "does not apply: no noise")
     statistic = reach / float(np.sqrt(variance))
-    if len(last) >= FEW_LEVELS:
+    if levels >= FEW_LEVELS:
         return TestResult(statistic, 1 - brownian_range_cdf(statistic), "range of cumulated residuals, Brownian law")
-    steps = np.sqrt(np.diff(np.concatenate([[0.0], np.cumsum(residual**2)[last]])))
-    simulated = _ranges(rng.standard_normal((draws, len(steps))) * steps)
+    steps = np.sqrt(np.concatenate((yield _squares_by_level)))
+    simulated = _ranges(rng.standard_normal((draws, levels)) * steps)
     p_value = float((1 + (simulated >= reach).sum()) / (1 + draws))
-    return TestResult(statistic, p_value, f"range of cumulated residuals, {len(steps)} levels simulated")
+    return TestResult(statistic, p_value, f"range of cumulated residuals, {levels} levels simulated")
+
+
+class Level(NamedTuple):
+    """The residuals of one prediction: their mean, and their variance divided by their number."""
+
+    mean: float
+    variance: float
+
+    def to(self, other: Level) -> float:
+        """Mean square of the difference between a row of this level and one of the other."""
+        return (self.mean - other.mean) ** 2 + self.variance + other.variance
+
+
+class Walk(NamedTuple):
+    """Residuals of a piece, cumulated: seen where a level ends.
+
+    `jumps` sums the squared differences of neighbours, on average over the orders in which tied rows could stand.
+    """
+
+    rows: int
+    levels: int
+    total: float
+    low: float
+    high: float
+    jumps: float
+    first: Level
+    last: Level
+
+
+def _level_ends(prediction: Floats) -> Integers:
+    """Return the last row of each level."""
+    return np.append(np.flatnonzero(prediction[1:] != prediction[:-1]), len(prediction) - 1)
+
+
+def _walk(piece: Piece) -> Walk:
+    residual, last = piece.residual, _level_ends(piece.prediction)
+    path = np.cumsum(residual)
+    total = float(path[-1])
+    if len(last) == len(piece):
+        jump = np.diff(residual)
+        ends = (Level(float(residual[0]), 0.0), Level(float(residual[-1]), 0.0))
+        return Walk(len(piece), len(piece), total, float(path.min()), float(path.max()), float(jump @ jump), *ends)
+    starts, size = np.concatenate([[0], last[:-1] + 1]), np.diff(last, prepend=-1)
+    mean = np.add.reduceat(residual, starts) / size
+    inside = np.add.reduceat((residual - np.repeat(mean, size)) ** 2, starts)
+    variance = inside / size
+    jumps = float(2 * inside.sum() + (np.diff(mean) ** 2).sum() + (variance[1:] + variance[:-1]).sum())
+    path = path[last]
+    ends = (Level(float(mean[0]), float(variance[0])), Level(float(mean[-1]), float(variance[-1])))
+    return Walk(len(piece), len(last), total, float(path.min()), float(path.max()), jumps, *ends)
+
+
+def _squares_by_level(piece: Piece) -> Floats:
+    last = _level_ends(piece.prediction)
+    return np.add.reduceat(piece.residual**2, np.concatenate([[0], last[:-1] + 1]))
 
 
 def brownian_range_cdf(x: float) -> float:
@@ -46,21 +107,25 @@ def brownian_range_cdf(x: float) -> float:
     return float(np.clip(series.sum(), 0.0, 1.0))
 
 
-def _cluster_bootstrap(
-    reach: float, residual: Floats, groups: Integers, last: Integers, draws: int, rng: np.random.Generator
-) -> TestResult:
+def _cluster_bootstrap(levels: list[int], draws: int, rng: np.random.Generator) -> Stage[float]:
     """Flip the signs of whole clusters: the walk's law under no error, whatever the dependence within a cluster."""
-    start = np.concatenate([[0], last[:-1] + 1])
-    block = np.repeat(np.arange(len(last)), last - start + 1)
-    if len(last) > FEW_LEVELS:  # the walk is watched at this many places
-        block = block * FEW_LEVELS // len(last)
-    units = np.unique(groups, return_inverse=True)[1]
-    count, cells = int(units.max()) + 1, int(block.max()) + 1
-    sums = coo_array((residual, (units, block)), shape=(count, cells)).tocsr()
-    watched = _ranges(group_sums(block, residual, cells)[None, :])[0]
-    simulated = _ranges(np.asarray(rng.choice([-1.0, 1.0], (draws, count)) @ sums))
-    p_value = float((1 + (simulated >= watched).sum()) / (1 + draws))
-    return TestResult(reach, p_value, "range of cumulated residuals, cluster wild bootstrap")
+    before = np.cumsum([0, *levels])
+    cells = min(FEW_LEVELS, int(before[-1]))  # the walk is watched at this many places
+    codes, (sums,) = merged((yield partial(_cluster_blocks, before=before, cells=cells)))
+    unit = np.unique(codes // cells, return_inverse=True)[1]
+    count = int(unit.max()) + 1
+    table = coo_array((sums, (unit, codes % cells)), shape=(count, cells)).tocsr()
+    watched = _ranges(group_sums(codes % cells, sums, cells)[None, :])[0]
+    simulated = _ranges(np.asarray(rng.choice([-1.0, 1.0], (draws, count)) @ table))
+    return float((1 + (simulated >= watched).sum()) / (1 + draws))
+
+
+def _cluster_blocks(piece: Piece, before: Integers, cells: int) -> tuple[Integers, Floats]:
+    """Question: residuals summed by cluster and place."""
+    assert piece.loss.groups is not None  # noqa: S101
+    level = np.concatenate([[0], np.cumsum(piece.prediction[1:] != piece.prediction[:-1])])
+    place = (level + before[piece.number]) * cells // before[-1]
+    return cluster_sums(piece.loss.groups * cells + place, [piece.residual])
 
 
 def _ranges(steps: Floats) -> Floats:

@@ -8,30 +8,28 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from scipy.stats import t as t_law
 
-from orthocal.assessment.bins import cut, mean_residual, residual_moments
+from orthocal.assessment.bins import at_prediction, cut, mean_residual, residual_moments
 from orthocal.assessment.error import error_interval, squared_error
 from orthocal.assessment.linear_test import linear_test
 from orthocal.assessment.parts import Group
+from orthocal.assessment.sweeps import SortedRows, answer, count_rows, count_units
 from orthocal.errors import OrthocalError
 from orthocal.observations import as_labels
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Iterable, Iterator, Mapping
 
     from orthocal.arrays import Booleans, Floats
+    from orthocal.assessment.sweeps import Rows, Stage
     from orthocal.losses import Loss
 
 MOST_LEVELS, QUARTERS = 12, 4
 FEWEST_ROWS, ROWS_A_BIN = 20, 50
 
 
-def judge_groups(prediction: Floats, loss: Loss, by: Mapping[str, Any], bins: int, level: float) -> tuple[Group, ...]:
-    """Judge each level of each column; columns of many numbers are cut at their quartiles. Holm's adjustment over all."""
-    found = [
-        _judge(name, label, prediction[rows], loss[np.flatnonzero(rows)], bins, level)
-        for name, values in by.items()
-        for label, rows in _levels(name, values, len(loss))
-    ]
+def judge_groups(groups: Iterable[tuple[str, str, Rows]], bins: int, level: float) -> tuple[Group, ...]:
+    """Judge each (column, level, rows); Holm's adjustment over all."""
+    found = [answer(rows, _judge(name, label, rows, bins, level)) for name, label, rows in groups]
     tested = [j for j, group in enumerate(found) if group.p_value is not None]
     adjusted = holm(np.array([found[j].p_value for j in tested], dtype=np.float64))
     by_place = dict(zip(tested, adjusted.tolist(), strict=True))
@@ -39,6 +37,13 @@ def judge_groups(prediction: Floats, loss: Loss, by: Mapping[str, Any], bins: in
         Group(g.column, g.level, g.rows, g.error, g.interval, g.excess, g.excess_interval, g.p_value, by_place.get(j))
         for j, g in enumerate(found)
     )
+
+
+def subgroups(prediction: Floats, loss: Loss, by: Mapping[str, Any]) -> Iterator[tuple[str, str, Rows]]:
+    """Yield (column, level, sorted rows) of each level of each column; columns of many numbers are cut at their quartiles."""
+    for name, values in by.items():
+        for label, rows in _levels(name, values, len(loss)):
+            yield name, label, SortedRows(prediction[rows], loss[np.flatnonzero(rows)])
 
 
 def holm(p_values: Floats) -> Floats:
@@ -67,15 +72,15 @@ def _levels(name: str, values: Any, n: int) -> Iterator[tuple[str, Booleans]]:
         yield f"{low:.4g} to {high:.4g}", np.asarray(rows | (column == low) if low == cuts[0] else rows)
 
 
-def _judge(name: str, label: str, prediction: Floats, loss: Loss, bins: int, level: float) -> Group:
-    units = len(loss) if loss.groups is None else len(np.unique(loss.groups))
+def _judge(name: str, label: str, rows: Rows, bins: int, level: float) -> Stage[Group]:
+    count, units = sum((yield count_rows)), (yield from count_units(rows))
     if units < FEWEST_ROWS:
-        return Group(name, label, len(loss), None, None, None, None, None, None)
-    fewer = max(1, min(bins, len(loss) // ROWS_A_BIN))
-    binned = residual_moments(prediction, loss, *cut(prediction, loss, fewer))
-    excess, error, _ = mean_residual(loss.derivative(prediction), loss.mass, loss.groups)
+        return Group(name, label, count, None, None, None, None, None, None)
+    edges = yield from cut(max(1, min(bins, count // ROWS_A_BIN)))
+    binned = yield from residual_moments(rows, edges)
+    excess, error, _ = yield from mean_residual(rows, at_prediction)
     size = float(np.sqrt(max(squared_error(binned)[0], 0.0)))
     reach = float(t_law.ppf((1 + level) / 2, units - 1)) * error
-    test, _ = linear_test(prediction, loss, level)
+    test, _ = yield from linear_test(rows, level)
     interval = error_interval(binned, level)
-    return Group(name, label, len(loss), size, interval, excess, (excess - reach, excess + reach), test.p_value, None)
+    return Group(name, label, count, size, interval, excess, (excess - reach, excess + reach), test.p_value, None)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from functools import singledispatch
+from functools import partial, singledispatch
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -10,11 +10,13 @@ from scipy.stats import t as t_law
 
 from orthocal.arrays import group_sums
 from orthocal.assessment.parts import Decision, Value
+from orthocal.assessment.sweeps import cluster_sums, merged, predictions_at
 from orthocal.errors import OrthocalError
 from orthocal.losses import Loss, QuadraticLoss
 
 if TYPE_CHECKING:
-    from orthocal.arrays import Floats
+    from orthocal.arrays import Floats, Integers
+    from orthocal.assessment.sweeps import Piece, Rows, Stage
 
 CURVE = 21
 """Costs at which the decision curve is drawn."""
@@ -33,19 +35,60 @@ def _(loss: QuadraticLoss, cost: float) -> Floats:
     return loss.numerator - cost * loss.denominator
 
 
-def decision_value(prediction: Floats, loss: Loss, cost: float, level: float) -> Value:
+def decision_value(rows: Rows, cost: float, level: float) -> Stage[Value]:
     """Return the mean net gain of treating those predicted above the cost, and the curve of it over costs."""
-    value, error, interval = weighted_mean((prediction > cost) * net_gain(loss, cost), loss, level)
-    everyone = weighted_mean(net_gain(loss, cost), loss, level)[0]
-    costs = np.quantile(prediction, np.linspace(0.02, 0.98, CURVE))
-    total = float(loss.weight.sum())
-    curve = {
-        "cost": costs,
-        "by_prediction": np.array([float(((prediction > c) * net_gain(loss, c)).sum()) / total for c in costs]),
-        "everyone": np.array([float(net_gain(loss, c).sum()) / total for c in costs]),
-    }
-    treated = float(loss.weight @ (prediction > cost)) / total
-    return Value(float(cost), value, error, interval, treated, everyone, curve)
+    found: list[tuple[float, ...]] = yield partial(_gains, cost=cost)
+    total, treated, gain, everyone, count = np.sum(found, axis=0)
+    mean = float(gain / total)
+    if rows.like.groups is None:
+        units, squares = int(count), float(sum((yield partial(_gain_squares, cost=cost, mean=mean))))
+    else:
+        _, (centred,) = merged((yield partial(_cluster_gains, cost=cost, mean=mean)))
+        units, squares = len(centred), float(centred @ centred)
+    error, interval = _error_of_mean(mean, squares, units, float(total), level)
+    costs = yield from _quantiles(np.linspace(0.02, 0.98, CURVE), int(count))
+    above, all_of = np.sum((yield partial(_gains_above, costs=costs)), axis=0)
+    curve = {"cost": costs, "by_prediction": above / total, "everyone": all_of / total}
+    return Value(float(cost), mean, error, interval, float(treated / total), float(everyone / total), curve)
+
+
+def _gains(piece: Piece, cost: float) -> tuple[float, ...]:
+    gain, chosen, weight = net_gain(piece.loss, cost), piece.prediction > cost, piece.loss.weight
+    return float(weight.sum()), float(weight @ chosen), float(gain[chosen].sum()), float(gain.sum()), float(len(piece))
+
+
+def _centred(piece: Piece, cost: float, mean: float) -> Floats:
+    return (piece.prediction > cost) * net_gain(piece.loss, cost) - mean * piece.loss.weight
+
+
+def _gain_squares(piece: Piece, cost: float, mean: float) -> float:
+    centred = _centred(piece, cost, mean)
+    return float(centred @ centred)
+
+
+def _cluster_gains(piece: Piece, cost: float, mean: float) -> tuple[Integers, Floats]:
+    assert piece.loss.groups is not None  # noqa: S101
+    return cluster_sums(piece.loss.groups, [_centred(piece, cost, mean)])
+
+
+def _quantiles(shares: Floats, count: int) -> Stage[Floats]:
+    """Quantiles of the prediction, straight between neighbours."""
+    place = shares * (count - 1)
+    below = np.floor(place).astype(np.int64)
+    both = np.unique(np.concatenate([below, np.minimum(below + 1, count - 1)]))
+    at = yield from predictions_at(both)
+    low = at[np.searchsorted(both, below)]
+    high = at[np.searchsorted(both, np.minimum(below + 1, count - 1))]
+    return np.asarray(low + (high - low) * (place - below))
+
+
+def _gains_above(piece: Piece, costs: Floats) -> Floats:
+    """Question: for each cost, the summed net gain of those predicted above it, and of everyone."""
+    chosen = np.searchsorted(piece.prediction, costs, side="right")
+    at = [net_gain(piece.loss, cost) for cost in (0.0, 1.0)]  # it is a straight line in the cost
+    free, slope = at[0], at[1] - at[0]
+    above = np.array([np.append(np.cumsum(column[::-1])[::-1], 0.0)[chosen] for column in (free, slope)])
+    return np.array([above[0] + costs * above[1], free.sum() + costs * slope.sum()])
 
 
 def decision_change(before: Floats, after: Floats, loss: Loss, cost: float, level: float) -> Decision:
@@ -64,10 +107,16 @@ def weighted_mean(values: Floats, loss: Loss, level: float) -> tuple[float, floa
         codes, index = np.unique(loss.groups, return_inverse=True)
         units = len(codes)
         centred = group_sums(index, centred, units)
+    return mean, *_error_of_mean(mean, float(centred @ centred), units, total, level)
+
+
+def _error_of_mean(
+    mean: float, squares: float, units: int, total: float, level: float
+) -> tuple[float, tuple[float, float]]:
     if units < 2:
         raise OrthocalError(
             f"A comparison must rest on at least two rows, or clusters; there is {units}. Use more data."
         )
-    error = float(np.sqrt(centred @ centred * units / (units - 1))) / total
+    error = float(np.sqrt(squares * units / (units - 1))) / total
     reach = float(t_law.ppf((1 + level) / 2, units - 1)) * error
-    return mean, error, (mean - reach, mean + reach)
+    return error, (mean - reach, mean + reach)

@@ -62,12 +62,17 @@ def uniform_mass_edges(prediction: Floats, weight: Floats, bins: int) -> Floats:
     count = as_counts(weight)
     if count.min() == count.max() == 1:
         level = prediction if is_sorted(prediction) else np.sort(prediction)
-        position = np.arange(1, bins) * len(level) // bins
-        edges = level[position[position > 0] - 1]
+        edges = level[wanted_mass(len(level), bins, whole=True).astype(np.int64) - 1]
     else:
         order = sorting_order(prediction)
         level, running = prediction[order], np.cumsum(count[order])
-        reach = np.arange(1, bins) * running[-1] / bins
-        reach = np.floor(reach) if (count == np.floor(count)).all() else reach
-        edges = level[np.searchsorted(running, reach[reach > 0], side="left")]
+        wanted = wanted_mass(float(running[-1]), bins, whole=bool((count == np.floor(count)).all()))
+        edges = level[np.searchsorted(running, wanted, side="left")]
     return np.unique(edges[edges < level[-1]])
+
+
+def wanted_mass(total: float, bins: int, *, whole: bool) -> Floats:
+    """Return the running mass at which each inner edge sits; a whole number where masses count rows."""
+    reach = np.arange(1, bins) * total / bins
+    reach = np.floor(reach + 1e-9) if whole else reach  # b n / bins may fall short of a whole number by rounding
+    return np.asarray(reach[reach > 0], dtype=np.float64)

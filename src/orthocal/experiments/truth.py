@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from orthocal.assessment.bins import cut, residual_moments
+from orthocal.assessment.bins import binned
 from orthocal.assessment.error import squared_error
 from orthocal.losses import QuadraticLoss
 
@@ -21,5 +21,4 @@ def true_calibration_error(prediction: Floats, residual: Floats, bins: int) -> f
     :math:`Q - F(\theta(x) \mid x)` for a quantile.
     """
     loss = QuadraticLoss(prediction + residual, np.ones(len(prediction)))
-    edges, index = cut(prediction, loss, bins)
-    return float(np.sqrt(max(squared_error(residual_moments(prediction, loss, edges, index))[0], 0.0)))
+    return float(np.sqrt(max(squared_error(binned(prediction, loss, bins))[0], 0.0)))

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, Protocol, Self, cast, runtime_checkable
 
 import numpy as np
 
-from orthocal.errors import OrthocalError
+from orthocal.errors import OrthocalError, require_positive_mass
 
 if TYPE_CHECKING:
     from orthocal.arrays import Floats, Integers, Rows
@@ -168,9 +168,5 @@ def without_overlap(loss: Loss) -> Loss:
 def total_mass(loss: Loss) -> float:
     """Return the summed mass, which must be positive for an effect to be defined."""
     total = float(loss.mass.sum())
-    if not total > 0:
-        raise OrthocalError(
-            f"The summed mass of the loss must be positive; it is {total:.4g}. "
-            "The rows carry no information on the effect: use more rows or check the treatment."
-        )
+    require_positive_mass(total)
     return total

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from functools import singledispatch
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 from scipy.optimize import isotonic_regression
@@ -13,6 +13,8 @@ from orthocal.losses import HingeLoss, Loss, QuadraticLoss, total_mass
 from orthocal.solvers.constants import PRECISION, constants, finite_bounds
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
+
     from orthocal.arrays import Booleans, Floats, Integers, Labels, Rows
 
 LEAST_POOLED_SHARE = 0.01
@@ -148,3 +150,58 @@ def enough_mass(mass: Floats, least: float) -> Integers:
     while len(ends) > 1 and mass[ends[-2] + 1 :].sum() < least:
         ends.pop()
     return np.array(ends[:-1], dtype=np.int64)
+
+
+class Blocks(NamedTuple):
+    """Runs of sorted rows that a nondecreasing map does not divide: all that is needed of the rows.
+
+    Parameters
+    ----------
+    level : array
+        Highest prediction of each.
+    numerator, denominator, weight : array
+        Sums.
+    """
+
+    level: Floats
+    numerator: Floats
+    denominator: Floats
+    weight: Floats
+
+    @classmethod
+    def together(cls, parts: Iterable[Blocks]) -> Blocks:
+        """Blocks of rows that follow each other."""
+        return cls(*(np.concatenate(columns) for columns in zip(*parts, strict=True)))
+
+    @property
+    def loss(self) -> QuadraticLoss:
+        """The blocks as if each were one row."""
+        return QuadraticLoss(self.numerator, self.denominator, self.weight)
+
+
+def blocks_of(level: Floats, numerator: Floats, denominator: Floats, weight: Floats) -> Blocks:
+    """Pool sorted rows of positive mass as far as these rows alone tell; rows before or after can only pool further."""
+    if not len(level):
+        return Blocks(level, numerator, denominator, weight)
+    last = np.flatnonzero(level[1:] != level[:-1])
+    if len(last) < len(level) - 1:
+        level, numerator, denominator, weight = pool(level, last, numerator, denominator, weight)
+    fit = isotonic_regression(numerator / denominator, weights=denominator)
+    return Blocks(*pool(level, fit.blocks[1:-1] - 1, numerator, denominator, weight))
+
+
+RUNS = 2**16
+"""Runs into which many rows are pooled where masses can be negative."""
+
+
+def runs_of(
+    level: Floats, numerator: Floats, denominator: Floats, weight: Floats, place: Integers, rows: int
+) -> Blocks:
+    """Pool sorted rows, whose places among all rows are known, into runs of equally many; ties are never divided."""
+    if not len(level):
+        return Blocks(level, numerator, denominator, weight)
+    tied = np.append(level[1:] == level[:-1], False)
+    run = place * RUNS // rows
+    last = np.flatnonzero(~tied)
+    last = last[np.append(run[last][1:] != run[last][:-1], False)]
+    return Blocks(*pool(level, last, numerator, denominator, weight))

@@ -1,0 +1,212 @@
+"""Sweeps over rows sorted by prediction: how a verdict asks for sums without holding the rows.
+
+A part of the verdict is a generator. It yields a question, a function of some of the rows, and is sent the answers of all
+pieces, lowest predictions first; when it has heard enough it returns its result. `answered` runs many of them side by side, so
+that one sweep over the rows serves them all. In memory a piece is a few thousand rows, which fit the cache; on a cluster it is
+a partition. Questions are module-level functions, so that they can travel.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Generator
+from dataclasses import dataclass
+from functools import singledispatch
+from typing import TYPE_CHECKING, Any, Protocol, TypeAlias, TypeVar
+
+import numpy as np
+
+from orthocal.arrays import group_sums
+from orthocal.losses import Loss, QuadraticLoss
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from orthocal.arrays import Floats, Integers
+
+PIECE, FEWEST = 2**13, 2**10
+"""Rows of a piece in memory: a dozen columns of them fit the cache, and few rows are in several pieces, too."""
+
+
+@dataclass(frozen=True, eq=False)
+class Piece:
+    """Rows that follow each other when all are sorted by prediction; tied predictions are never divided.
+
+    Parameters
+    ----------
+    prediction : array
+        Sorted.
+    loss : Loss
+    number, start : int
+        How many pieces, and how many rows, come before.
+    """
+
+    prediction: Floats
+    loss: Loss
+    number: int = 0
+    start: int = 0
+
+    def __len__(self) -> int:
+        return len(self.prediction)
+
+    @property
+    def residual(self) -> Floats:
+        """Minus the derivative of the loss at the prediction."""
+        return -self.loss.derivative(self.prediction)
+
+
+class Runs:
+    """Which bin each of the sorted rows of a piece is in."""
+
+    def __init__(self, prediction: Floats, edges: Floats) -> None:
+        ends = np.append(np.searchsorted(prediction, edges, side="right"), len(prediction))
+        self.size = np.diff(ends, prepend=0)
+        self._some = self.size > 0
+        self._starts = (ends - self.size)[self._some]
+
+    def sums(self, value: Floats) -> Floats:
+        """Sum of each bin."""
+        total = np.zeros(len(self.size))
+        if len(self._starts):
+            total[self._some] = np.add.reduceat(value, self._starts)
+        return total
+
+    def spread(self, by_bin: Floats) -> Floats:
+        """Each row's own of what is known of its bin."""
+        return np.repeat(by_bin, self.size)
+
+    @property
+    def index(self) -> Integers:
+        """Each row's bin."""
+        return np.repeat(np.arange(len(self.size), dtype=np.int64), self.size)
+
+
+T = TypeVar("T")
+Question: TypeAlias = Callable[[Piece], Any]
+Stage: TypeAlias = Generator[Question, list[Any], T]
+
+
+class Rows(Protocol):
+    """Rows sorted by prediction, wherever they are."""
+
+    @property
+    def like(self) -> Loss:
+        """A loss of the same kind: its type, unit, bounds, and whether it has clusters hold for all rows, its rows need not."""
+        ...
+
+    def ask(self, questions: Sequence[Question]) -> list[list[Any]]:
+        """Return for each question the answers of all pieces, lowest predictions first."""
+        ...
+
+
+class SortedRows:
+    """Rows in memory, already sorted."""
+
+    def __init__(self, prediction: Floats, loss: Loss) -> None:
+        self.like = loss
+        ends = piece_ends(prediction, longest_piece(loss))
+        starts = np.concatenate([[0], ends[:-1]])
+        self.pieces = [
+            Piece(prediction[a:b], loss if len(ends) == 1 else loss[slice(a, b)], number, int(a))
+            for number, (a, b) in enumerate(zip(starts, ends, strict=True))
+        ]
+
+    def ask(self, questions: Sequence[Question]) -> list[list[Any]]:
+        """Take the pieces in turn, each for all questions."""
+        answers: list[list[Any]] = [[] for _ in questions]
+        for piece in self.pieces:
+            for heard, question in zip(answers, questions, strict=True):
+                heard.append(question(piece))
+        return answers
+
+
+@singledispatch
+def longest_piece(loss: Loss) -> int:
+    """All rows: the minimiser of a loss in general is found from all of them together."""
+    return max(len(loss), 1)
+
+
+@longest_piece.register(QuadraticLoss)
+def _(loss: QuadraticLoss) -> int:
+    """Sums are enough."""
+    return min(PIECE, max(len(loss) // 8, FEWEST))
+
+
+def piece_ends(prediction: Floats, longest: int) -> Integers:
+    """Return where pieces end, after the last of tied predictions."""
+    wanted = np.minimum(np.arange(longest, len(prediction) + longest, longest), len(prediction))
+    return np.unique(np.searchsorted(prediction, prediction[wanted - 1], side="right"))
+
+
+def answered(rows: Rows, stages: Mapping[str, Stage[Any]]) -> dict[str, Any]:
+    """Run the stages side by side: in every sweep each that is not done asks one question. Return their results by name."""
+    results: dict[str, Any] = {}
+    asking: dict[str, Question] = {}
+
+    def go_on(name: str, answers: list[Any] | None) -> None:
+        try:
+            asking[name] = stages[name].send(answers)  # type: ignore[arg-type]  # None starts a generator
+        except StopIteration as done:
+            asking.pop(name, None)
+            results[name] = done.value
+
+    for name in stages:
+        go_on(name, None)
+    while asking:
+        names = list(asking)
+        for name, answers in zip(names, rows.ask([asking[name] for name in names]), strict=True):
+            go_on(name, answers)
+    return {name: results[name] for name in stages}
+
+
+def answer(rows: Rows, stage: Stage[T]) -> T:
+    """Run one stage by itself."""
+    result: T = answered(rows, {"": stage})[""]
+    return result
+
+
+def count_rows(piece: Piece) -> int:
+    """Question: how many rows."""
+    return len(piece)
+
+
+def cluster_codes(piece: Piece) -> Integers:
+    """Question: which clusters occur."""
+    assert piece.loss.groups is not None  # noqa: S101
+    return np.unique(piece.loss.groups)
+
+
+def count_units(rows: Rows) -> Stage[int]:
+    """Return the number of rows, or of clusters."""
+    if rows.like.groups is None:
+        return sum((yield count_rows))
+    return len(np.unique(np.concatenate((yield cluster_codes))))
+
+
+def cluster_sums(groups: Integers, columns: Sequence[Floats]) -> tuple[Integers, Floats]:
+    """Return (codes that occur, their sums of each column)."""
+    codes, where = np.unique(groups, return_inverse=True)
+    return codes, np.array([group_sums(where, column, len(codes)) for column in columns])
+
+
+def merged(answers: Sequence[tuple[Integers, Floats]]) -> tuple[Integers, Floats]:
+    """Return (codes, sums) of all pieces together."""
+    if len(answers) == 1:
+        return answers[0]
+    return cluster_sums(
+        np.concatenate([codes for codes, _ in answers]), list(np.concatenate([s for _, s in answers], axis=1))
+    )
+
+
+def predictions_at(positions: Integers) -> Stage[Floats]:
+    """Return the predictions of the rows at these places of the sorted order, which must not fall."""
+    found = yield _AtPlaces(positions)
+    return np.concatenate(found)
+
+
+@dataclass(frozen=True, eq=False)
+class _AtPlaces:
+    positions: Integers
+
+    def __call__(self, piece: Piece) -> Floats:
+        own = self.positions[(self.positions >= piece.start) & (self.positions < piece.start + len(piece))]
+        return piece.prediction[own - piece.start]
