@@ -13,6 +13,7 @@ from orthocal.losses import as_counts, rows_that_count
 from orthocal.maps import StepMap
 from orthocal.observations import as_numbers
 from orthocal.solvers import constants, monotone
+from orthocal.solvers.monotone import shortened
 
 if TYPE_CHECKING:
     from orthocal.arrays import Floats, Integers, Rows
@@ -48,24 +49,28 @@ class Isotonic(BaseEstimator):  # type: ignore[misc]
         """Learn the blocks and their values."""
         require_at_least(self.min_samples, 1, "min_samples")
         prediction, loss = rows_that_count(as_numbers(prediction, "prediction", len(loss)), loss)
-        order = sorting_order(prediction)  # once, for the blocks and for counting their rows
-        edges, values = monotone(loss, prediction, order)
-        if self.min_samples > 1 and len(values) > 1:
-            edges, values = self._merged(edges, values, block_of(prediction, order, edges), loss)
-        self.map_ = StepMap(edges, values)
+        self.map_ = isotonic_map(*shortened(loss, prediction, as_counts(loss.weight)), self.min_samples)
         return self
 
     def predict(self, prediction: Any) -> Floats:
         """Calibrated prediction for each prediction."""
         return self.map_.predict(prediction)
 
-    def _merged(self, edges: Floats, values: Floats, block: Integers, loss: Loss) -> tuple[Floats, Floats]:
-        """Blocks with enough weight. The minimiser of a union lies between its parts', so order is kept."""
-        weight = group_sums(block, as_counts(loss.weight), len(values))
-        joined = join_small(weight, values, self.min_samples)
-        if joined[-1] + 1 == len(values):
-            return edges, values
-        return edges[np.flatnonzero(np.diff(joined))], constants(loss, joined[block], int(joined[-1]) + 1)
+
+def isotonic_map(prediction: Floats, loss: Loss, count: Floats, least: float) -> StepMap:
+    """Return the best nondecreasing map whose blocks hold at least so many of the counted rows.
+
+    The minimiser of a union lies between its parts', so joining blocks keeps the order.
+    """
+    order = sorting_order(prediction)  # once, for the blocks and for counting their rows
+    edges, values = monotone(loss, prediction, order)
+    if least <= 1 or len(values) == 1:
+        return StepMap(edges, values)
+    block = block_of(prediction, order, edges)
+    joined = join_small(group_sums(block, count, len(values)), values, least)
+    if joined[-1] + 1 == len(values):
+        return StepMap(edges, values)
+    return StepMap(edges[np.flatnonzero(np.diff(joined))], constants(loss, joined[block], int(joined[-1]) + 1))
 
 
 def block_of(prediction: Floats, order: Rows, edges: Floats) -> Integers:

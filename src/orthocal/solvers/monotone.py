@@ -48,27 +48,16 @@ def monotone(loss: Loss, prediction: Floats, order: Rows | None = None) -> tuple
 @monotone.register(QuadraticLoss)
 def _(loss: QuadraticLoss, prediction: Floats, order: Rows | None = None) -> tuple[Floats, Floats]:
     total = total_mass(loss)
-    order = sorting_order(prediction) if order is None else order
-    level, where = prediction[order], order
-    last = np.flatnonzero(level[1:] != level[:-1])  # the last row of each tied level but the highest
-    numerator, denominator = loss.numerator[order], loss.denominator[order]
-    if len(last) < len(level) - 1:
-        level, numerator, denominator = pool(level, last, numerator, denominator)
-        prediction, where = level, slice(None)
+    blocks = pooled(loss, prediction, loss.weight, sorting_order(prediction) if order is None else order)
+    level, numerator, denominator = blocks.level, blocks.numerator, blocks.denominator
+    last = np.flatnonzero(level[1:] != level[:-1])  # the last of each tied level but the highest
+    level, numerator, denominator = pool(level, last, numerator, denominator)
     if denominator.min() <= 0:
         last = enough_mass(denominator, LEAST_POOLED_SHARE * total)
         level, numerator, denominator = pool(level, last, numerator, denominator)
-        prediction, where = level, slice(None)
-    del level, last  # as long as the rows, as is all that the pooling needs
-    fit = isotonic_regression(np.divide(numerator, denominator, out=_own(numerator, loss)), weights=denominator)
+    fit = isotonic_regression(numerator / denominator, weights=denominator)
     starts = fit.blocks[:-1]
-    ends = starts[1:] - 1
-    return prediction[where[ends] if isinstance(where, np.ndarray) else ends], fit.x[starts]
-
-
-def _own(numerator: Floats, loss: QuadraticLoss) -> Floats | None:
-    """Return the array if it may be overwritten: not when it shares the loss's memory."""
-    return None if np.may_share_memory(numerator, loss.numerator) else numerator
+    return level[starts[1:] - 1], fit.x[starts]
 
 
 @monotone.register(HingeLoss)
@@ -177,6 +166,36 @@ class Blocks(NamedTuple):
     def loss(self) -> QuadraticLoss:
         """The blocks as if each were one row."""
         return QuadraticLoss(self.numerator, self.denominator, self.weight)
+
+
+@singledispatch
+def shortened(loss: Loss, prediction: Floats, count: Floats) -> tuple[Floats, Loss, Floats]:
+    """Return (prediction, loss, count) of fewer rows, if there are, that have the same best nondecreasing map."""
+    return prediction, loss, count
+
+
+@shortened.register(QuadraticLoss)
+def _(loss: QuadraticLoss, prediction: Floats, count: Floats) -> tuple[Floats, Loss, Floats]:
+    blocks = pooled(loss, prediction, count, sorting_order(prediction))
+    return blocks.level, blocks.loss, blocks.weight
+
+
+AT_ONCE = 2**12
+"""Sorted rows that are pooled at once: they fit the cache, and no array as long as all rows is needed."""
+
+
+def pooled(loss: QuadraticLoss, prediction: Floats, count: Floats, order: Rows) -> Blocks:
+    """Return the blocks of sorted rows, pooled a part at a time; rows as they are where masses can be negative."""
+    if loss.denominator.min() <= 0:
+        return Blocks(prediction[order], loss.numerator[order], loss.denominator[order], count[order])
+    parts = []
+    for start in range(0, len(prediction), AT_ONCE):
+        part = slice(start, start + AT_ONCE)
+        rows = part if isinstance(order, slice) else order[part]
+        mass = loss.denominator[rows]
+        weight = mass if count is loss.denominator else count[rows]  # gathering is half the work
+        parts.append(blocks_of(prediction[rows], loss.numerator[rows], mass, weight))
+    return Blocks.together(parts)
 
 
 def blocks_of(level: Floats, numerator: Floats, denominator: Floats, weight: Floats) -> Blocks:
