@@ -38,6 +38,7 @@ LAYERS = {
     "notebook": 6,
     "datasets": 6,
     "tables": 6,
+    "distributed": 7,
     "page": 7,
     "streams": 7,
     "demo": 7,

@@ -17,7 +17,7 @@ from orthocal.nuisances.learners import choose_learners
 from orthocal.observations import Observations, observe
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Collection, Mapping, Sequence
 
     from orthocal.arrays import Floats, Integers
     from orthocal.losses import Loss
@@ -205,19 +205,33 @@ def _stamped(
     """Return the loss with its origin written on it; an own loss that has no place for one stays as it is."""
     if not hasattr(loss, "origin"):
         return loss
-    words, learners = words_of(effect), choose_learners(wanted, recipe.learners)
-    origin = Origin(
+    learners = choose_learners(wanted, recipe.learners)
+    origin = origin_of(effect, wanted, known, learners, len(np.unique(fold)), recipe, len(fold))
+    return cast("Loss", replace(cast("Any", loss), origin=origin))
+
+
+def origin_of(
+    effect: Effect,
+    wanted: Sequence[Nuisance],
+    known: Collection[str],
+    learners: Mapping[str, Any],
+    folds: int,
+    recipe: Recipe,
+    rows: int,
+) -> Origin:
+    """Say where a loss comes from."""
+    words = words_of(effect)
+    return Origin(
         repr(effect),
         words.estimand,
         words.formula,
         words.assumption,
         {n.name: "given" if set(n.names) <= set(known) else " ".join(repr(learners[n.name]).split()) for n in wanted},
-        len(np.unique(fold)),
+        folds,
         recipe.clip,
         str(recipe.random_state) if isinstance(recipe.random_state, int) else "not recorded",
-        len(fold),
+        rows,
     )
-    return cast("Loss", replace(cast("Any", loss), origin=origin))
 
 
 def _fit(

@@ -16,7 +16,7 @@ from orthocal.nuisances import Nuisance
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from orthocal.arrays import Booleans, Floats, Labels
+    from orthocal.arrays import Booleans, Floats, Integers, Labels
     from orthocal.nuisances import Fitted
     from orthocal.observations import Observations
 
@@ -92,12 +92,22 @@ def both_propensities(fitted: Fitted) -> tuple[Floats, Floats]:
 
 def hajek(inverse: Floats, observations: Observations, fitted: Fitted) -> Floats:
     """Scale inverse propensity weights so that in every fold their weighted mean is one (MATH 6.2)."""
-    fold = np.zeros(len(observations), dtype=np.int64) if fitted.fold is None else fitted.fold
-    count, weight = int(fold.max()) + 1, observations.weight
-    total, held = group_sums(fold, weight, count), group_sums(fold, weight * inverse, count)
+    total, held = fitted.sums.get("hajek", hajek_sums(inverse, observations, fitted))
+    fold = _fold_of(observations, fitted)
     if not (held[np.unique(fold)] > 0).all():
         raise OrthocalError("Every fold must hold rows of the arm; one has none. Use fewer folds or more data.")
-    return inverse * (total / np.where(held > 0, held, 1.0))[fold]
+    return np.asarray(inverse * (total / np.where(held > 0, held, 1.0))[fold])
+
+
+def hajek_sums(inverse: Floats, observations: Observations, fitted: Fitted) -> Floats:
+    """Return the weight, and the weight times the inverse propensity, of each fold."""
+    fold, weight = _fold_of(observations, fitted), observations.weight
+    count = int(fold.max()) + 1
+    return np.array([group_sums(fold, weight, count), group_sums(fold, weight * inverse, count)])
+
+
+def _fold_of(observations: Observations, fitted: Fitted) -> Integers:
+    return np.zeros(len(observations), dtype=np.int64) if fitted.fold is None else fitted.fold
 
 
 def overlap_of(

@@ -7,14 +7,14 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
-from orthocal.effects.arms import hajek, overlap_of, propensity_nuisance, require_levels
+from orthocal.effects.arms import hajek, hajek_sums, overlap_of, propensity_nuisance, require_levels
 from orthocal.effects.quantile import law_nuisance, level_of
 from orthocal.effects.words import Words
 from orthocal.errors import require_inside
 from orthocal.losses import ExpectileLoss
 
 if TYPE_CHECKING:
-    from orthocal.arrays import Labels
+    from orthocal.arrays import Floats, Labels
     from orthocal.losses import Loss
     from orthocal.nuisances import Fitted, Nuisance
     from orthocal.observations import Observations
@@ -50,6 +50,10 @@ class ExpectileUnderTreatment:
         require_levels(observations.treatment, ("arm", self.arm))
         got = np.asarray(observations.treatment == self.arm)
         return [propensity_nuisance(got), law_nuisance(observations.outcome, got)]
+
+    def sums(self, observations: Observations, fitted: Fitted) -> dict[str, Floats]:
+        """What normalises the inverse propensities."""
+        return {"hajek": hajek_sums((observations.treatment == self.arm) / fitted["propensity"], observations, fitted)}
 
     def loss(self, observations: Observations, fitted: Fitted) -> Loss:
         """Corrected expectile loss at the prediction; an array given for `below` is the mean score at that level."""

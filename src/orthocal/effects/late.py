@@ -84,14 +84,16 @@ class LATE:
             Nuisance("treatment_z1", "treatment", taken, has, is_probability=True),
         ]
 
+    def sums(self, observations: Observations, fitted: Fitted) -> dict[str, Floats]:
+        """What the average effect of all rows is made of."""
+        psi_y, psi_a = self._contrasts(observations, fitted)
+        return {"average": np.array([observations.weight @ psi_y, observations.weight @ psi_a])}
+
     def loss(self, observations: Observations, fitted: Fitted) -> Loss:
         """Squared loss on the pseudo-outcome, or the ratio loss of compliers."""
-        z, weight = self._instrument(observations), observations.weight
-        has = z == 1
+        has, weight = self._instrument(observations) == 1, observations.weight
         pi, q = fitted["instrument_propensity"], fitted["treatment_z1"] - fitted["treatment_z0"]
-        psi_y = arm_contrast(observations.outcome, has, pi, fitted["outcome_z1"], fitted["outcome_z0"])
-        taken = observations.treatment.astype(float)
-        psi_a = arm_contrast(taken, has, pi, fitted["treatment_z1"], fitted["treatment_z0"])
+        psi_y, psi_a = self._contrasts(observations, fitted)
         weak = float(np.mean(np.abs(q) < self.min_first_stage))
         notes = _first_stage(psi_a, weight, weak, self.min_first_stage, observations)
         overlap = overlap_of(
@@ -100,9 +102,18 @@ class LATE:
         if self.target == "compliers":
             return QuadraticLoss(weight * psi_y, weight * psi_a, weight, observations.groups, overlap)
         self._warn_if_weak(weak, notes)
-        average = float(weight @ psi_y / (weight @ psi_a))
-        chi = late_pseudo_outcome(psi_y, psi_a, *self._effect_and_divisor(fitted, q, average))
+        above, below = fitted.sums.get("average", (weight @ psi_y, weight @ psi_a))
+        chi = late_pseudo_outcome(psi_y, psi_a, *self._effect_and_divisor(fitted, q, float(above / below)))
         return QuadraticLoss(weight * chi, weight, weight, observations.groups, overlap)
+
+    def _contrasts(self, observations: Observations, fitted: Fitted) -> tuple[Floats, Floats]:
+        """The doubly robust contrast of outcome and of treatment between instrument levels, for each row."""
+        has, pi = self._instrument(observations) == 1, fitted["instrument_propensity"]
+        taken = observations.treatment.astype(float)
+        return (
+            arm_contrast(observations.outcome, has, pi, fitted["outcome_z1"], fitted["outcome_z0"]),
+            arm_contrast(taken, has, pi, fitted["treatment_z1"], fitted["treatment_z0"]),
+        )
 
     def _instrument(self, observations: Observations) -> Labels:
         if observations.instrument is None:

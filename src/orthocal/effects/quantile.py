@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
-from orthocal.effects.arms import hajek, overlap_of, propensity_nuisance, require_levels
+from orthocal.effects.arms import hajek, hajek_sums, overlap_of, propensity_nuisance, require_levels
 from orthocal.effects.words import Words
 from orthocal.errors import OrthocalError, require_inside
 from orthocal.laws import FunctionLaw, TableLaw
@@ -58,6 +58,10 @@ class QuantileUnderTreatment:
         require_levels(observations.treatment, ("arm", self.arm))
         got = np.asarray(observations.treatment == self.arm)
         return [propensity_nuisance(got), law_nuisance(observations.outcome, got)]
+
+    def sums(self, observations: Observations, fitted: Fitted) -> dict[str, Floats]:
+        """What normalises the inverse propensities."""
+        return {"hajek": hajek_sums((observations.treatment == self.arm) / fitted["propensity"], observations, fitted)}
 
     def loss(self, observations: Observations, fitted: Fitted) -> Loss:
         """Corrected pinball loss at the prediction."""

@@ -51,6 +51,11 @@ class Overlap:
         inverse = {name: (self.weight / p)[got] for name, (got, p) in self.levels.items()}
         return {name: float(w.sum() ** 2 / (w @ w)) if w.any() else 0.0 for name, w in inverse.items()}
 
+    @property
+    def rows(self) -> dict[str, int]:
+        """How many rows got each level."""
+        return {name: int(np.count_nonzero(got)) for name, (got, _) in self.levels.items()}
+
     def to_dict(self) -> dict[str, Any]:
         """Return the summary as plain numbers and strings."""
         summary = {"clip": self.clip, "clipped": self.clipped, "propensity": self.propensity}

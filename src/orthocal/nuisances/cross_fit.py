@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any
@@ -20,7 +21,7 @@ from orthocal.observations import as_numbers
 from orthocal.progress import followed
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Iterator, Mapping, Sequence
 
     from orthocal.arrays import Floats, Integers
     from orthocal.nuisances.nuisance import Nuisance
@@ -39,12 +40,15 @@ class Fitted:
         Share of rows where a fitted divisor was moved to `clip` or 1 - `clip`; empty for given ones.
     fold : array of shape (rows,), optional
         Each row's fold; one fold by default.
+    sums : dict of str to array
+        What an effect's loss must know of all rows, where these are some of them: what ``effect.sums`` gave, added up.
     """
 
     values: dict[str, Any]
     clip: float
     clipped: dict[str, float] = field(default_factory=dict)
     fold: Integers | None = None
+    sums: dict[str, Any] = field(default_factory=dict)
 
     def __getitem__(self, name: str) -> Any:
         return self.values[name]
@@ -93,9 +97,9 @@ def cross_fit(
         together = np.empty((len(fold), *parts[0].shape[1:]))
         for k, part in zip(folds, parts, strict=True):
             together[fold == k] = part
-        values.update(_named(nuisance, together[kept]))
+        values.update(nuisance.named(together[kept]))
     values.update({name: value[kept] for name, value in given.items()})
-    return _clipped(nuisances, values, given, clip, fold[kept])
+    return clip_fitted(nuisances, values, given, clip, fold[kept])
 
 
 def check_given(nuisances: Sequence[Nuisance], given: Mapping[str, Any] | None, X: Any, n: int) -> dict[str, Any]:
@@ -105,7 +109,7 @@ def check_given(nuisances: Sequence[Nuisance], given: Mapping[str, Any] | None, 
     for name, value in (given or {}).items():
         if name not in names:
             raise OrthocalError(f"`nuisances` has no use for {name!r}; this effect has {', '.join(names)}.")
-        known[name] = _known_value(name, names[name].call(value, X) if callable(value) else value, n)
+        known[name] = known_value(name, names[name].call(value, X) if callable(value) else value, n)
         if names[name].is_divisor:
             require_known_propensity(known[name], name)
     for nuisance in nuisances:
@@ -117,7 +121,8 @@ def check_given(nuisances: Sequence[Nuisance], given: Mapping[str, Any] | None, 
     return known
 
 
-def _known_value(name: str, value: Any, n: int) -> Any:
+def known_value(name: str, value: Any, n: int) -> Any:
+    """Return a number or a column as one finite number per row; a Law as it is."""
     if hasattr(value, "below"):  # a Law stays what it is
         if len(value) != n:
             raise OrthocalError(f"`{name}` as given must cover the {n} rows; it covers {len(value)}.")
@@ -131,18 +136,27 @@ def _known_value(name: str, value: Any, n: int) -> Any:
     return np.full(n, float(value))
 
 
-def _named(nuisance: Nuisance, values: Floats) -> dict[str, Any]:
-    """One entry per output, or the finished whole."""
-    finished = nuisance.finish(values)
-    if nuisance.outputs:
-        return {name: finished[:, j] for j, name in enumerate(nuisance.outputs)}
-    return {nuisance.name: finished}
+@dataclass(frozen=True, eq=False)
+class Learnt:
+    """A fitted model as a function of features; a number where there was nothing to learn."""
+
+    model: Any
+
+    def __call__(self, features: Floats) -> Floats:
+        """Predict, on one thread."""
+        if isinstance(self.model, float):
+            return np.full(len(features), self.model)
+        with _controller(len(sys.modules)).limit(limits=1):
+            answer = (
+                self.model.predict_proba(features)[:, 1] if is_classifier(self.model) else self.model.predict(features)
+            )
+        return np.asarray(answer, dtype=np.float64)
 
 
-def _fit_and_predict(
+def fit_one(
     learner: Any, nuisance: Nuisance, X: Floats, fold: Integers, k: int, weight: Floats | None, seed: int
-) -> Floats:
-    """One nuisance of one fold, on one thread: threads of several fits on few cores wait for each other."""
+) -> Learnt:
+    """Learn one nuisance outside one fold, on one thread: threads of several fits on few cores wait for each other."""
     features = X if nuisance.features is None else nuisance.features
     train = fold != k if nuisance.rows is None else (fold != k) & nuisance.rows
     target = nuisance.target[train]
@@ -150,21 +164,34 @@ def _fit_and_predict(
         raise OrthocalError(
             f"Nuisance `{nuisance.name}` must have rows to learn from; outside fold {k} there is none. Use fewer folds."
         )
-    if (
-        nuisance.wrap is None and target.min() == target.max()
-    ):  # nothing to learn, and classifiers refuse a single class
-        return np.full(int((fold == k).sum()), target[0])
+    if nuisance.wrap is None and target.min() == target.max():  # nothing to learn; classifiers refuse a single class
+        return Learnt(float(target[0]))
     if nuisance.wrap is None and features.shape[1] == 0:  # without covariates the best guess is the mean
-        return np.full(int((fold == k).sum()), np.average(target, weights=None if weight is None else weight[train]))
+        return Learnt(float(np.average(target, weights=None if weight is None else weight[train])))
     model = clone(learner)
     _require_kind(model, nuisance)
     model = _seeded(model if nuisance.wrap is None else nuisance.wrap(model), seed)
     if is_classifier(model):
         target = target.astype(np.int64)
+    with _said_of(learner, nuisance), _controller(len(sys.modules)).limit(limits=1):
+        fit_weighted(model, features[train], target, None if weight is None else weight[train])
+    return Learnt(model)
+
+
+def _fit_and_predict(
+    learner: Any, nuisance: Nuisance, X: Floats, fold: Integers, k: int, weight: Floats | None, seed: int
+) -> Floats:
+    """One nuisance of one fold."""
+    learnt = fit_one(learner, nuisance, X, fold, k, weight, seed)
+    with _said_of(learner, nuisance):
+        return learnt((X if nuisance.features is None else nuisance.features)[fold == k])
+
+
+@contextmanager
+def _said_of(learner: Any, nuisance: Nuisance) -> Iterator[None]:
+    """Say which learner failed at what."""
     try:
-        with _controller(len(sys.modules)).limit(limits=1):
-            fit_weighted(model, features[train], target, None if weight is None else weight[train])
-            return _predict(model, features[fold == k])
+        yield
     except (TypeError, ValueError) as error:
         raise OrthocalError(
             f"The learner {type(learner).__name__} of nuisance `{nuisance.name}` failed: {str(error).splitlines()[0]} "
@@ -197,14 +224,10 @@ def _require_kind(model: Any, nuisance: Nuisance) -> None:
         )
 
 
-def _predict(model: Any, X: Floats) -> Floats:
-    answer = model.predict_proba(X)[:, 1] if is_classifier(model) else model.predict(X)
-    return np.asarray(answer, dtype=np.float64)
-
-
-def _clipped(
+def clip_fitted(
     nuisances: Sequence[Nuisance], values: dict[str, Any], given: Mapping[str, Any], clip: float, fold: Integers
 ) -> Fitted:
+    """Keep fitted divisors away from 0 and 1, and remember how often that was needed."""
     shares: dict[str, float] = {}
     for nuisance in nuisances:
         if nuisance.is_divisor and nuisance.name not in given:

@@ -64,3 +64,10 @@ class Nuisance:
     def names(self) -> tuple[str, ...]:
         """What it provides."""
         return self.outputs or (self.name,)
+
+    def named(self, values: Floats) -> dict[str, Any]:
+        """Return what was predicted by name: one entry per output, or the finished whole."""
+        finished = self.finish(values)
+        if self.outputs:
+            return {name: finished[:, j] for j, name in enumerate(self.outputs)}
+        return {self.name: finished}

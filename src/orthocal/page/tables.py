@@ -92,7 +92,7 @@ def overlap_table(overlap: Overlap) -> Table:
     """Return how well treatment levels overlap."""
     effective = overlap.effective_rows
     rows = [
-        (name, between(ends), f"{effective[name]:,.0f}", f"{int(overlap.levels[name][0].sum()):,}")
+        (name, between(ends), f"{effective[name]:,.0f}", f"{overlap.rows[name]:,}")
         for name, ends in overlap.propensity.items()
     ]
     clipped = [

@@ -42,12 +42,17 @@ def _(loss: QuadraticLoss, prediction: Floats) -> tuple[float, float]:
     middle = float(loss.denominator @ prediction) / total
     centred = prediction - middle
     spread = float((loss.denominator * centred) @ centred)
+    return line_of(average, middle, spread, float(centred @ loss.numerator))
+
+
+def line_of(average: float, middle: float, spread: float, pull: float) -> tuple[float, float]:
+    """Return (intercept, slope) of the least squares line from its moments about the middle."""
     if not spread > 0:
         raise OrthocalError(
             f"The mass-weighted spread of the predictions must be positive for a line; it is {spread:.4g}. "
             "Use more rows or the method 'histogram' with few bins."
         )
-    slope = float(centred @ loss.numerator) / spread
+    slope = pull / spread
     return average - slope * middle, slope
 
 

@@ -1,0 +1,40 @@
+"""Seeded hashes of row keys: a row's fold, and whether it is in a sample, do not depend on partitions or on other rows."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+if TYPE_CHECKING:
+    import numpy.typing as npt
+
+    from orthocal.arrays import Booleans, Integers
+
+STEP, FIRST, SECOND = np.uint64(0x9E3779B97F4A7C15), np.uint64(0xBF58476D1CE4E5B9), np.uint64(0x94D049BB133111EB)
+
+
+def mixed(key: npt.NDArray[np.uint64], seed: int) -> npt.NDArray[np.uint64]:
+    """Return well-mixed 64-bit numbers: the finaliser of SplitMix64 (Steele, Lea and Flood 2014)."""
+    with np.errstate(over="ignore"):
+        z = key + STEP * np.uint64(seed + 1)
+        z = (z ^ (z >> np.uint64(30))) * FIRST
+        z = (z ^ (z >> np.uint64(27))) * SECOND
+        return np.asarray(z ^ (z >> np.uint64(31)))
+
+
+def keys_of(frame: Any) -> npt.NDArray[np.uint64]:
+    """Return one 64-bit key for the contents of each row of a pandas frame, whatever its index."""
+    from pandas.util import hash_pandas_object
+
+    return np.asarray(hash_pandas_object(frame, index=False).to_numpy(), dtype=np.uint64)
+
+
+def folds_of(key: npt.NDArray[np.uint64], folds: int, seed: int) -> Integers:
+    """Return the fold of each key."""
+    return np.asarray(mixed(key, seed) % np.uint64(folds), dtype=np.int64)
+
+
+def sampled(key: npt.NDArray[np.uint64], share: float, seed: int) -> Booleans:
+    """Return which keys are in a sample of about this share; another draw than the folds."""
+    return np.asarray(mixed(mixed(key, seed), 1) < np.uint64(min(share, 1.0) * float(2**64 - 2**11)))

@@ -1,0 +1,38 @@
+"""The verdict on rows of a cluster: the stages of the one in memory, asked of ranges of the prediction."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from orthocal.assessment.assess import Settings, judge
+from orthocal.assessment.subgroups import MOST_LEVELS
+from orthocal.distributed.overlap import SummedOverlap, overlap_in
+from orthocal.distributed.passes import merged
+from orthocal.distributed.source import DaskRows, Source
+from orthocal.errors import OrthocalError
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from orthocal.assessment import Assessment
+    from orthocal.assessment.sweeps import Rows
+
+
+def judged(source: Source, settings: Settings) -> Assessment:
+    """Return the verdict on a source's predictions."""
+    overlap = None
+    if source.has_overlap:
+        overlap = merged(source.parts, overlap_in, SummedOverlap.merge, source.job)
+    rows = DaskRows(source.ranges(), source.like)
+    return judge(rows, settings, _subgroups(rows, source.job.columns.by), overlap)
+
+
+def _subgroups(rows: DaskRows, by: tuple[str, ...]) -> Iterator[tuple[str, str, Rows]]:
+    for name in by:
+        levels = rows.levels(name, MOST_LEVELS)
+        if len(levels) > MOST_LEVELS:
+            raise OrthocalError(
+                f"`by` must name columns of at most {MOST_LEVELS} levels; {name!r} has more. Group them."
+            )
+        for level in levels:
+            yield name, str(level), rows.among(name, level)

@@ -1,0 +1,101 @@
+"""Passes over partitions: a function of each, and a merge of what they return, a few at a time."""
+
+from __future__ import annotations
+
+import warnings
+from functools import reduce
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
+
+from orthocal.errors import OrthocalError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+T = TypeVar("T")
+AT_ONCE = 8
+"""Summaries that are merged in one step: no worker holds more of them."""
+
+
+class PartitionWarning(UserWarning):
+    """A partition looks odd, though it does no harm."""
+
+
+def each(parts: Sequence[Any], function: Callable[..., T], *shared: Any, first: int = 0) -> list[T | None]:
+    """Return ``function(partition, its number, *shared)`` of every partition, in order; None of an empty one."""
+    import dask
+
+    return [heard.answer for heard in _checked(dask.compute(*_tasks(parts, function, shared, first)))]
+
+
+def merged(parts: Sequence[Any], function: Callable[..., T | None], merge: Callable[[T, T], T], *shared: Any) -> T:
+    """Return the answers of all partitions merged, in order, in steps of a few."""
+    import dask
+
+    tasks = _tasks(parts, function, shared, 0)
+    while len(tasks) > 1:
+        tasks = [dask.delayed(_merged)(merge, tasks[k : k + AT_ONCE]) for k in range(0, len(tasks), AT_ONCE)]
+    (heard,) = _checked(dask.compute(*tasks))
+    if heard.answer is None:
+        raise OrthocalError("The data must have rows that count; every partition is empty, or of weight 0.")
+    return heard.answer  # type: ignore[no-any-return]
+
+
+def _tasks(parts: Sequence[Any], function: Callable[..., Any], shared: Sequence[Any], first: int) -> list[Any]:
+    import dask
+
+    told = [dask.delayed(one, pure=False, traverse=False) for one in shared]
+    return [dask.delayed(_named)(function, part, number, *told) for number, part in enumerate(parts, first)]
+
+
+class Heard(NamedTuple):
+    """What partitions answer: an answer, oddities in words, or what is wrong.
+
+    A failure is an answer like any other, so that no task is tried again in vain.
+    """
+
+    answer: Any = None
+    odd: tuple[str, ...] = ()
+    failed: str | None = None
+
+
+def _named(function: Callable[..., Any], part: Any, number: int, *shared: Any) -> Heard:
+    """Ask a partition. What is wrong with it, or odd, is said with its number."""
+    if len(part) == 0:
+        return Heard(odd=(f"Partition {number} is empty; it adds nothing.",))
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # partitions would repeat what the whole is told once
+            return Heard(function(part, number, *shared), _oddities(part, number, shared))
+    except OrthocalError as error:
+        return Heard(failed=f"Partition {number}: {error}")
+
+
+def _oddities(part: Any, number: int, shared: Sequence[Any]) -> tuple[str, ...]:
+    """Say where all rows of a partition have one treatment level: rows are sorted by it, or some are missing."""
+    columns = getattr(shared[0], "columns", None) if shared else None
+    name = getattr(columns, "treatment", None)
+    if name not in part or len(part) < 2:
+        return ()
+    first = part[name].iloc[0]
+    if not (part[name] == first).all():
+        return ()
+    return (f"Partition {number} has one treatment level only, {first!r}. Check that none of its rows are missing.",)
+
+
+def _merged(merge: Callable[[Any, Any], Any], heard: Sequence[Heard]) -> Heard:
+    failed = [one.failed for one in heard if one.failed is not None]
+    some = [one.answer for one in heard if one.answer is not None]
+    return Heard(
+        reduce(merge, some) if some and not failed else None,
+        tuple(words for one in heard for words in one.odd),
+        failed[0] if failed else None,
+    )
+
+
+def _checked(heard: Sequence[Heard]) -> Sequence[Heard]:
+    for one in heard:
+        if one.failed is not None:
+            raise OrthocalError(one.failed)
+    for words in dict.fromkeys(words for one in heard for words in one.odd):
+        warnings.warn(words, PartitionWarning, stacklevel=6)
+    return heard

@@ -1,0 +1,159 @@
+"""From a frame and column names to partitions that know their loss."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+
+from orthocal.distributed.passes import merged
+from orthocal.distributed.rows import Columns, Job, fitted_of, observed, require_columns
+from orthocal.distributed.source import Source
+from orthocal.distributed.training import (
+    encoding_of,
+    probe,
+    require_defined,
+    train_on_partitions,
+    train_on_sample,
+)
+from orthocal.errors import OrthocalError, require_inside, require_whole
+from orthocal.models import prediction_of
+from orthocal.orthogonal import Recipe, origin_of
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from orthocal.effects import Effect
+
+ASKED = "prediction of the estimator"
+"""Column that an effect model's own predictions get."""
+
+
+@dataclass(frozen=True)
+class Learning:
+    """How nuisances are learnt: everything that is not data."""
+
+    learners: Mapping[str, Any] | None
+    folds: int
+    clip: float
+    random_state: int | None
+    sample: int | None
+
+    def __post_init__(self) -> None:
+        require_inside(self.clip, 0, 0.5, "clip")
+        require_whole(self.folds, 2, "folds")
+        if self.sample is not None:
+            require_whole(self.sample, 1, "sample")
+        if self.random_state is not None:
+            require_whole(self.random_state, 0, "random_state")
+
+    @property
+    def seed(self) -> int:
+        """Of folds, sample and learners."""
+        return 0 if self.random_state is None else int(self.random_state)
+
+
+def prepared(frame: Any, columns: Columns, effect: Effect, how: Learning, all_covariates: bool) -> Source:
+    """Check the columns, learn what is not given, and return the partitions with all they need to know their loss."""
+    if not hasattr(frame, "to_delayed"):
+        raise OrthocalError(
+            f"`frame` must be a dask.dataframe; it is a {type(frame).__name__}. Use orthocal.CausalCalibrator for data in memory."
+        )
+    require_columns(columns, list(frame.columns))
+    known = replace(columns, covariates=())
+    few = probe(list(chosen(frame, known).to_delayed()), known, effect)
+    wanted, divisors = require_defined(effect, observed(few, known), known)
+    job = Job(known, effect, how.clip, how.folds, how.seed, divisors=divisors)
+    learners: dict[str, Any] = {}
+    unknown = [n.name for n in wanted if not set(n.names) <= set(columns.given)]
+    if unknown or any(callable(value) for value in columns.given.values()):
+        taken = set(known.needed)
+        names = tuple(name for name in frame.columns if name not in taken) if all_covariates else columns.covariates
+        job = replace(job, columns=replace(columns, covariates=names))
+        job = replace(job, encoding=encoding_of(list(frame[list(names)].to_delayed()), job.columns))
+    if unknown:
+        job, learners = _learnt(frame, job, how)
+    source = _with_sums(Source(chosen(frame, job.columns), job))
+    origin = origin_of(
+        effect,
+        wanted,
+        set(columns.given),
+        {n.name: learners.get(n.name, "") for n in wanted},
+        how.folds,
+        Recipe(None, how.clip, how.random_state),
+        source.sketch.counts.rows,
+    )
+    return replace(source, origin=origin, known_sketch=source.sketch)
+
+
+def chosen(frame: Any, columns: Columns) -> Any:
+    """Return the columns that are needed, so that no other is read."""
+    require_columns(columns, list(frame.columns))
+    return frame[columns.needed]
+
+
+def with_asked(frame: Any, estimator: Any, effect: Effect) -> Any:
+    """Add the predictions of an effect model, asked partition by partition."""
+    return frame.assign(**{ASKED: frame.map_partitions(_asked, estimator, effect, meta=(ASKED, "f8"))})
+
+
+def _asked(part: Any, estimator: Any, effect: Effect) -> Any:
+    import pandas as pd
+
+    return pd.Series(prediction_of(estimator, part, effect) if len(part) else np.empty(0), part.index, dtype=float)
+
+
+def _learnt(frame: Any, job: Job, how: Learning) -> tuple[Job, dict[str, Any]]:
+    """Return the job with trained models, and how its learners are written."""
+    source = Source(chosen(frame, job.columns), job)
+    if how.sample is None:
+        probed = probe(source.parts, job.columns, job.effect)
+        trained = train_on_partitions(source.parts, job, how.learners, probed)
+    else:
+        share = how.sample / source.sketch.counts.rows
+        trained = train_on_sample(source.parts, job, how.learners, share)
+    return replace(job, trained=trained), {t.nuisance.name: t.models[0].model for t in trained}
+
+
+class Facts(NamedTuple):
+    """What the loss of a row must know of all rows."""
+
+    sums: dict[str, Any]
+    bounds: tuple[float, float]
+
+    def merge(self, other: Facts) -> Facts:
+        """Of both."""
+        low, high = zip(self.bounds, other.bounds, strict=True)
+        return Facts({name: _added(one, other.sums[name]) for name, one in self.sums.items()}, (min(low), max(high)))
+
+
+def _added(one: Any, other: Any) -> Any:
+    """Add arrays of which one may know fewer folds than the other."""
+    wider = max(one.shape[-1], other.shape[-1])
+    fill = [np.concatenate([a, np.zeros((*a.shape[:-1], wider - a.shape[-1]))], axis=-1) for a in (one, other)]
+    return fill[0] + fill[1]
+
+
+def _with_sums(source: Source) -> Source:
+    """Return the source with what its effect must know of all rows, where it must."""
+    if not hasattr(source.job.effect, "sums"):
+        return source
+    facts = merged(source.parts, _facts, Facts.merge, source.job)
+    bounds = facts.bounds if np.isfinite(facts.bounds).all() else None
+    return replace(source, job=replace(source.job, sums=facts.sums, bounds=bounds))
+
+
+def _facts(part: Any, number: int, job: Job) -> Facts:
+    del number
+    observations = observed(part, job.columns, job.encoding)
+    fitted = fitted_of(part, observations, job)
+    effect: Any = job.effect
+    sums = effect.sums(observations, fitted)
+    loss = effect.loss(observations, replace(fitted, sums=_harmless(sums)))
+    return Facts(sums, loss.bounds)
+
+
+def _harmless(sums: dict[str, Any]) -> dict[str, Any]:
+    """Stand-ins for sums, so that the bounds of a loss can be had where a partition lacks an arm."""
+    return {name: np.ones_like(one) for name, one in sums.items()}

@@ -1,0 +1,289 @@
+"""Summaries of rows that can be merged: what maps are fitted from when rows cannot be gathered."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, NamedTuple
+
+import numpy as np
+
+from orthocal.arrays import packed_argsort
+from orthocal.calibrators.histogram import wanted_mass
+
+if TYPE_CHECKING:
+    from orthocal.arrays import Floats
+    from orthocal.losses import QuadraticLoss
+
+CELLS = 2**16
+"""Of the grid on which a map is fitted in one pass."""
+
+
+class Line(NamedTuple):
+    r"""Moments of a straight line, about their own means, so that merging loses no digits.
+
+    Parameters
+    ----------
+    mass, numerator : float
+        :math:`\sum d` and :math:`\sum n`.
+    middle : float
+        Mean prediction, weighted by mass.
+    spread, pull : float
+        :math:`\sum d(\theta - \text{middle})^2` and :math:`\sum n(\theta - \text{middle})`.
+    low, high : float
+        Range of the predictions.
+    """
+
+    mass: float
+    numerator: float
+    middle: float
+    spread: float
+    pull: float
+    low: float
+    high: float
+
+    @classmethod
+    def of(cls, prediction: Floats, loss: QuadraticLoss) -> Line:
+        """Moments of some rows; where their masses add to 0 they are taken about the plain mean."""
+        mass, numerator = float(loss.denominator.sum()), float(loss.numerator.sum())
+        middle = float(prediction.mean())
+        centred = prediction - middle
+        pulled = float(loss.denominator @ centred)
+        spread = float((loss.denominator * centred) @ centred)
+        pull = float(loss.numerator @ centred)
+        return cls(mass, numerator, middle, spread, pull, float(prediction.min()), float(prediction.max()))._about(
+            pulled
+        )
+
+    def _about(self, pulled: float) -> Line:
+        """Move the middle to where the mass balances."""
+        if self.mass == 0:
+            return self
+        shift = pulled / self.mass
+        return self._replace(
+            middle=self.middle + shift, spread=self.spread - shift * pulled, pull=self.pull - shift * self.numerator
+        )
+
+    def merge(self, other: Line) -> Line:
+        """Moments of the rows of both (Chan, Golub and LeVeque 1979)."""
+        mass, gap = self.mass + other.mass, other.middle - self.middle
+        middle = self.middle + (gap * other.mass / mass if mass else 0.0)
+        here, there = self.middle - middle, other.middle - middle
+        return Line(
+            mass,
+            self.numerator + other.numerator,
+            middle,
+            self.spread + other.spread + self.mass * here**2 + other.mass * there**2,
+            self.pull + other.pull + self.numerator * here + other.numerator * there,
+            min(self.low, other.low),
+            max(self.high, other.high),
+        )
+
+
+@dataclass(frozen=True, eq=False)
+class Counts:
+    """How weights count: as rows, where they are alike or whole numbers, else as they are."""
+
+    rows: int
+    total: float
+    whole: bool
+    least: float
+    most: float
+
+    @classmethod
+    def of(cls, weight: Floats | None, rows: int) -> Counts:
+        """Of some rows."""
+        if weight is None or not rows:
+            return cls(rows, float(rows), True, 1.0, 1.0)
+        whole = bool((weight == np.floor(weight)).all())
+        return cls(rows, float(weight.sum()), whole, float(weight.min()), float(weight.max()))
+
+    def merge(self, other: Counts) -> Counts:
+        """Of both."""
+        return Counts(
+            self.rows + other.rows,
+            self.total + other.total,
+            self.whole and other.whole,
+            min(self.least, other.least),
+            max(self.most, other.most),
+        )
+
+    @property
+    def factor(self) -> float:
+        """What turns a weight into a number of rows (`orthocal.losses.as_counts`)."""
+        return 1.0 if self.whole else self.rows / self.total
+
+    @property
+    def counts_rows(self) -> bool:
+        """Whether the counts are whole numbers."""
+        return self.whole or self.least == self.most
+
+
+@dataclass(frozen=True, eq=False)
+class Sketch:
+    """Predictions in order, thinned: some of them, each with the weight up to and including it.
+
+    Between two kept predictions of a part of the rows lies at most a known share of its weight, so that the rank of any
+    prediction is known to within the sum of those.
+    """
+
+    level: Floats
+    weight: Floats
+    counts: Counts
+
+    @classmethod
+    def of(cls, prediction: Floats, weight: Floats | None, keep: int) -> Sketch:
+        """Keep so many of some rows, evenly by weight, the lowest and the highest among them."""
+        if weight is None:
+            level = np.sort(prediction)
+            place = np.unique(np.linspace(0, len(level) - 1, min(keep, len(level))).astype(np.int64))
+            return cls(level[place], np.diff(place + 1.0, prepend=0.0), Counts.of(None, len(level)))
+        order = np.argsort(prediction)
+        level, running = prediction[order], np.cumsum(weight[order])
+        reach = np.linspace(0, running[-1], min(keep, len(level)))
+        place = np.unique(np.append(np.minimum(np.searchsorted(running, reach), len(level) - 1), len(level) - 1))
+        return cls(level[place], np.diff(running[place], prepend=0.0), Counts.of(weight, len(level)))
+
+    def merge(self, other: Sketch) -> Sketch:
+        """Of both, each kept prediction with the weight since the one before it."""
+        level, weight = np.concatenate([self.level, other.level]), np.concatenate([self.weight, other.weight])
+        order = np.argsort(level, kind="stable")
+        return Sketch(level[order], weight[order], self.counts.merge(other.counts))
+
+    def grid(self, cells: int) -> Floats:
+        """Return the inner edges of cells of nearly equal weight."""
+        running = np.cumsum(self.weight)
+        place = np.searchsorted(running, np.arange(1, cells) * running[-1] / cells)
+        return np.unique(self.level[place[self.level[place] < self.level[-1]]])
+
+    def brackets(self, wanted: Floats, parts: int, kept: int) -> Floats:
+        """Return intervals ( , ] that surely hold the predictions at which these running weights are reached.
+
+        A part's sketch is off by at most one of its steps; twice all of them is on the safe side.
+        """
+        running = np.cumsum(self.weight)
+        slack = 2 * float(self.counts.total) / kept + 2 * parts * float(self.counts.most)
+        below = np.searchsorted(running, wanted - slack, side="left") - 1
+        above = np.minimum(np.searchsorted(running, wanted + slack, side="left"), len(running) - 1)
+        low = np.where(below < 0, -np.inf, self.level[np.maximum(below, 0)])
+        return np.column_stack([low, self.level[above]])
+
+
+@dataclass(frozen=True, eq=False)
+class Inside:
+    """The rows in some intervals of the prediction, and the weight below each interval."""
+
+    below: Floats
+    level: Floats
+    weight: Floats
+
+    @classmethod
+    def of(cls, prediction: Floats, weight: Floats | None, brackets: Floats) -> Inside:
+        """Of some rows; intervals may overlap."""
+        own = np.ones(len(prediction)) if weight is None else weight
+        order = np.argsort(prediction)
+        level, running = prediction[order], np.concatenate([[0.0], np.cumsum(own[order])])
+        start, end = (np.searchsorted(level, side, side="right") for side in brackets.T)
+        inside = np.zeros(len(level), dtype=bool)
+        for a, b in zip(start, end, strict=True):
+            inside[a:b] = True
+        return cls(running[start], level[inside], own[order][inside])
+
+    def merge(self, other: Inside) -> Inside:
+        """Of both."""
+        return Inside(
+            self.below + other.below,
+            np.concatenate([self.level, other.level]),
+            np.concatenate([self.weight, other.weight]),
+        )
+
+    def edges(self, wanted: Floats, brackets: Floats, highest: float) -> Floats:
+        """Return the predictions at which the running weight reaches what is wanted, exactly."""
+        order = np.argsort(self.level, kind="stable")
+        level, weight = self.level[order], self.weight[order]
+        found = []
+        for reach, below, (low, high) in zip(wanted, self.below, brackets, strict=True):
+            a, b = np.searchsorted(level, [low, high], side="right")
+            running = below + np.cumsum(weight[a:b])
+            place = int(np.searchsorted(running, reach * (1 - 1e-15), side="left"))
+            if not 0 <= place < b - a or below >= reach:
+                raise AssertionError("the bracket of a quantile does not hold it")
+            found.append(level[a + place])
+        edges = np.array(found)
+        return np.unique(edges[edges < highest])
+
+
+def histogram_wanted(counts: Counts, bins: int) -> Floats:
+    """Return the running weight at which inner edges sit, as in memory."""
+    if counts.counts_rows and not counts.whole:
+        return wanted_mass(counts.rows, bins, whole=True) * counts.least
+    return wanted_mass(counts.total, bins, whole=counts.whole)
+
+
+@dataclass(frozen=True, eq=False)
+class Cells:
+    """Sums of rows by cells of the prediction.
+
+    Parameters
+    ----------
+    numerator, denominator, weight, rows : array
+    squares : array of shape (3, cells)
+        Of n, n d and d, for the bound; empty where none is wanted.
+    """
+
+    numerator: Floats
+    denominator: Floats
+    weight: Floats
+    rows: Floats
+    squares: Floats
+
+    @classmethod
+    def of(cls, prediction: Floats, loss: QuadraticLoss, edges: Floats, *, bounded: bool) -> Cells:
+        """Of some rows: sorted first, so that cells are runs."""
+        n, d, w, count = loss.numerator, loss.denominator, loss.weight, len(edges) + 1
+        order = packed_argsort(prediction)
+        level, n, d = prediction[order], n[order], d[order]
+        w = d if loss.weight is loss.denominator else w[order]
+        ends = np.append(np.searchsorted(level, edges, side="right"), len(level))
+        size = np.diff(ends, prepend=0)
+        some = np.flatnonzero(size)
+        starts = (ends - size)[some]
+
+        def sums(column: Floats) -> Floats:
+            total = np.zeros(count)
+            total[some] = np.add.reduceat(column, starts)
+            return total
+
+        mass = sums(d)
+        squares = np.array([sums(n * n), sums(n * d), sums(d * d)]) if bounded else np.empty((3, 0))
+        return cls(sums(n), mass, mass if w is d else sums(w), size.astype(float), squares)
+
+    def merge(self, other: Cells) -> Cells:
+        """Of both."""
+        mass = self.denominator + other.denominator
+        same = self.weight is self.denominator and other.weight is other.denominator
+        return Cells(
+            self.numerator + other.numerator,
+            mass,
+            mass if same else self.weight + other.weight,
+            self.rows + other.rows,
+            self.squares + other.squares,
+        )
+
+    def bound(self) -> float:
+        r"""Return how far a map fitted on cells can be from the exact one.
+
+        Summed up to any prediction, the two differ by at most this much: :math:`|\sum_{\theta_i \le t} d_i (f_i - g_i)|`. The
+        walk of exact sums strays from its chord over a cell by at most :math:`\tfrac12\sum|n_i - c\,d_i|`, with c the cell's
+        ratio, and that by Cauchy and Schwarz by half the root of rows times squares.
+        """
+        ratio = np.divide(
+            self.numerator, self.denominator, out=np.zeros_like(self.numerator), where=self.denominator > 0
+        )
+        left = self.squares[0] - 2 * ratio * self.squares[1] + ratio**2 * self.squares[2]
+        return float(0.5 * np.sqrt(self.rows * np.maximum(left, 0.0)).max())
+
+    def without_empty(self, edges: Floats, highest: float) -> tuple[Floats, Cells]:
+        """Return (highest prediction, sums) of the cells that have rows; a cell's is its upper edge."""
+        some = np.flatnonzero(self.rows)
+        n, d, w, rows = (one[some] for one in (self.numerator, self.denominator, self.weight, self.rows))
+        return np.append(edges, highest)[some], Cells(n, d, w, rows, np.empty((3, 0)))
