@@ -118,7 +118,7 @@ def main() -> None:
         "# Scale",
         "",
         "Written by `benchmarks/scale.py`: Parquet of a million rows a file, two Dask workers of 2 GB each on one machine of two",
-        "cores. Times are ratios to what Dask needs to read and sum the same six columns; memory is the most that one worker held.",
+        "cores. Times are ratios to what Dask needs to read and sum the same six columns; memory is the most a worker held.",
         "",
         "| rows | work | ratio | at most | million rows per second | memory, GB |",
         "| --- | --- | --- | --- | --- | --- |",

@@ -152,6 +152,7 @@ class CausalCalibrator(BaseEstimator):  # type: ignore[misc]
         calibrator = fitted(self.method, source, exact=self.exact)
         self.calibrator_: Calibrator = calibrator
         self.map_: Map = calibrator.map_
+        self.rows_: int = calibrator.rows_  # type: ignore[attr-defined]
         self.bound_: float = getattr(calibrator, "bound_", 0.0)
         self.job_ = source.job
         return self
@@ -223,9 +224,7 @@ class CausalCalibrator(BaseEstimator):  # type: ignore[misc]
                 raise OrthocalError("`prediction` must be given, or an `estimator` to ask; both are left out.")
             frame = with_asked(frame, self.estimator, effect)
         settings = Learning(self.learners, self.folds, self.clip, self.random_state, self.sample)
-        source = prepared(frame, columns, effect, settings, all_covariates)
-        self.rows_ = source.sketch.counts.rows
-        return source
+        return prepared(frame, columns, effect, settings, all_covariates)
 
     def _require_fitted(self) -> Self:
         if "map_" not in self.__dict__:

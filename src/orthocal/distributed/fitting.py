@@ -34,7 +34,8 @@ def fit_on(calibrator: Any, source: Source, *, exact: bool) -> Calibrator:
 
 @fit_on.register(Identity)
 def _(calibrator: Identity, source: Source, *, exact: bool) -> Calibrator:
-    del source, exact
+    del exact
+    calibrator.rows_ = source.sketch.counts.rows
     return calibrator.fit(np.zeros(1), QuadraticLoss(np.zeros(1), np.ones(1)))
 
 
@@ -43,6 +44,7 @@ def _(calibrator: Linear, source: Source, *, exact: bool) -> Calibrator:
     """By moments, in one pass."""
     del exact
     line = source.line()
+    calibrator.rows_ = line.rows
     require_positive_mass(line.mass)
     average = line.numerator / line.mass
     if line.low == line.high:
@@ -59,6 +61,7 @@ def _(calibrator: Histogram, source: Source, *, exact: bool) -> Calibrator:
     require_whole(calibrator.bins, 1, "bins")
     edges = source.edges(histogram_wanted(source.sketch.counts, calibrator.bins))
     cells = source.cells(edges)
+    calibrator.rows_ = source.sketch.counts.rows
     calibrator.map_ = StepMap(edges, ratios(cells.numerator, cells.denominator))
     return calibrator
 
@@ -67,7 +70,7 @@ def _(calibrator: Histogram, source: Source, *, exact: bool) -> Calibrator:
 def _(calibrator: Isotonic, source: Source, *, exact: bool) -> Calibrator:
     """Exactly, from blocks of ranges of the prediction; or on a grid, in one pass and without moving rows."""
     require_at_least(calibrator.min_samples, 1, "min_samples")
-    scale = source.sketch.counts.factor
+    scale, calibrator.rows_ = source.sketch.counts.factor, source.sketch.counts.rows
     if exact:
         found = _range_blocks(source, scale)
         level, loss, count = found.level, found.loss, found.weight

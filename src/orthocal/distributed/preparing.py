@@ -74,17 +74,10 @@ def prepared(frame: Any, columns: Columns, effect: Effect, how: Learning, all_co
         job = replace(job, encoding=encoding_of(list(frame[list(names)].to_delayed()), job.columns))
     if unknown:
         job, learners = _learnt(frame, job, how)
-    source = _with_sums(Source(chosen(frame, job.columns), job))
-    origin = origin_of(
-        effect,
-        wanted,
-        set(columns.given),
-        {n.name: learners.get(n.name, "") for n in wanted},
-        how.folds,
-        Recipe(None, how.clip, how.random_state),
-        source.sketch.counts.rows,
-    )
-    return replace(source, origin=origin, known_sketch=source.sketch)
+    learnt = {n.name: learners.get(n.name, "") for n in wanted}
+    recipe = Recipe(None, how.clip, how.random_state)
+    origin = origin_of(effect, wanted, set(columns.given), learnt, how.folds, recipe, 0)
+    return _with_sums(Source(chosen(frame, job.columns), replace(job, origin=origin)))
 
 
 def chosen(frame: Any, columns: Columns) -> Any:

@@ -9,7 +9,7 @@ import numpy as np
 
 from orthocal.distributed.hashing import folds_of, keys_of
 from orthocal.errors import OrthocalError, did_you_mean, require_known_propensity
-from orthocal.losses import Loss, rows_that_count
+from orthocal.losses import Loss, Origin, rows_that_count
 from orthocal.nuisances.cross_fit import Fitted, Learnt, clip_fitted, known_value
 from orthocal.observations import Encoding, Observations, encode, observe
 
@@ -109,6 +109,8 @@ class Job:
         What the loss of a row must know of all rows.
     bounds : (float, float), optional
         Of losses that are searched, over all rows.
+    origin : Origin, optional
+        Of the loss; its number of rows is filled in where they are counted.
     """
 
     columns: Columns
@@ -121,6 +123,7 @@ class Job:
     encoding: Encoding | None = None
     sums: Mapping[str, Any] = field(default_factory=dict)
     bounds: tuple[float, float] | None = None
+    origin: Origin | None = None
 
 
 def observed(part: Any, columns: Columns, encoding: Encoding | None = None) -> Observations:

@@ -13,7 +13,7 @@ from orthocal.distributed.passes import each, merged
 from orthocal.distributed.rows import Job, loss_of
 from orthocal.distributed.summaries import Cells, Inside, Line, Sketch
 from orthocal.errors import OrthocalError, UnavailableError
-from orthocal.losses import Loss, Origin, QuadraticLoss, without_overlap
+from orthocal.losses import Loss, QuadraticLoss, without_overlap
 from orthocal.observations import as_numbers
 from orthocal.solvers.monotone import Blocks, blocks_of
 
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from orthocal.assessment.sweeps import Question, Rows
     from orthocal.maps import Map
 
-KEPT = 2**22
+KEPT = 2**20
 """Predictions that sketches of all partitions keep together."""
 ROWS_A_RANGE = 2**20
 """Rows of a range of predictions that are sorted together."""
@@ -41,17 +41,11 @@ class Source:
     job : Job
     map : Map, optional
         Of the predictions, before anything is asked of them.
-    origin : Origin, optional
-        Of the loss.
-    known_sketch : Sketch, optional
-        Of the predictions as they are.
     """
 
     frame: Any
     job: Job
     map: Map | None = None
-    origin: Origin | None = None
-    known_sketch: Sketch | None = None
 
     @cached_property
     def parts(self) -> list[Any]:
@@ -72,8 +66,6 @@ class Source:
     @cached_property
     def sketch(self) -> Sketch:
         """Of all predictions."""
-        if self.known_sketch is not None and self.map is None:
-            return self.known_sketch
         return merged(self.prediction_parts, _sketch, Sketch.merge, self.job, self.map, self.kept)
 
     def edges(self, wanted: Floats) -> Floats:
@@ -129,7 +121,10 @@ class Source:
     def like(self) -> Loss:
         """A loss of a few rows, of the kind that all have."""
         loss = without_overlap(self._first_rows)
-        return cast("Loss", replace(cast("Any", loss), origin=self.origin)) if self.origin else loss
+        if self.job.origin is None or not hasattr(loss, "origin"):
+            return loss
+        origin = replace(self.job.origin, rows=self.sketch.counts.rows)
+        return cast("Loss", replace(cast("Any", loss), origin=origin))
 
     @property
     def has_overlap(self) -> bool:
