@@ -3,8 +3,8 @@
 import numpy as np
 import pytest
 
-from orthocal import ExpectileLoss, OrthocalError, QuadraticLoss, assess
-from orthocal.assessment import sweeps
+from orthocal import ExpectileLoss, QuadraticLoss, assess
+from orthocal.assessment import decomposition, sweeps
 from orthocal.assessment.sweeps import Piece, SortedRows, answer, piece_ends
 
 
@@ -81,12 +81,26 @@ def test_a_general_loss_is_solved_by_bisection_where_its_rows_are_in_pieces(monk
     np.testing.assert_allclose(bins(50), bins(400), atol=1e-9)
 
 
-def test_recalibration_of_a_general_loss_must_see_all_rows(monkeypatch):
-    monkeypatch.setattr(sweeps, "longest_piece", lambda _: 100)
-    y = np.random.default_rng(0).standard_normal(400)
-    loss = ExpectileLoss(y, np.ones(400), np.zeros(400), weight=np.ones(400), expectile=0.7)
-    with pytest.raises(OrthocalError, match="must see all rows at once; they are in 4 pieces"):
-        assess(np.arange(400.0), loss)
+def test_the_verdict_on_a_general_loss_does_not_depend_on_pieces(monkeypatch):
+    rng = np.random.default_rng(0)
+    y, prediction = rng.standard_normal(3000), rng.standard_normal(3000)
+    loss = ExpectileLoss(y, np.ones(3000), np.zeros(3000), weight=np.ones(3000), expectile=0.7)
+    whole = numbers(assess(prediction, loss, random_state=0))
+    monkeypatch.setattr(sweeps, "longest_piece", lambda _: 700)
+    pieces = numbers(assess(prediction, loss, random_state=0))
+    assert max(abs(pieces[path] - value) for path, value in whole.items()) < 1e-8
+
+
+def test_few_rows_of_many_pieces_stand_for_all(monkeypatch):
+    monkeypatch.setattr(sweeps, "longest_piece", lambda _: 700)
+    monkeypatch.setattr(decomposition, "MOST_GATHERED", 500)
+    rng = np.random.default_rng(0)
+    prediction = rng.standard_normal(3000)
+    y = 2 * prediction + rng.standard_normal(3000)
+    loss = ExpectileLoss(y, np.ones(3000), np.zeros(3000), weight=np.ones(3000), expectile=0.5)
+    found = assess(prediction, loss, random_state=0).decomposition
+    assert found.miscalibration == pytest.approx(0.25, abs=0.06)  # (2 - 1)^2 / 2, halved by the expectile's 1/2
+    assert found.discrimination == pytest.approx(1.0, abs=0.1)
 
 
 def test_pieces_end_where_a_level_ends():

@@ -10,9 +10,8 @@ import numpy as np
 from orthocal.assessment.minimisers import minimisers
 from orthocal.assessment.parts import Decomposition
 from orthocal.assessment.sweeps import Piece, Rows, Stage, cluster_codes, count_rows
-from orthocal.errors import OrthocalError
 from orthocal.folds import assign_folds
-from orthocal.losses import Loss, QuadraticLoss
+from orthocal.losses import Loss, QuadraticLoss, joined
 from orthocal.maps import StepMap
 from orthocal.solvers import constants, monotone
 from orthocal.solvers.monotone import Blocks, blocks_of, runs_of
@@ -78,15 +77,23 @@ class Recalibrated(NamedTuple):
     constant: float
 
 
+MOST_GATHERED = 2**18
+"""Rows that are gathered from several pieces, where rows and not sums are needed."""
+
+
 @singledispatch
 def recalibrations(like: Loss, halves: Halves) -> Stage[list[Recalibrated]]:
-    """Return what each half says; any convex loss, all of whose rows must be in one piece."""
-    answers = yield partial(_solved, halves=halves)
-    if len(answers) > 1:
-        raise OrthocalError(
-            f"Recalibration of a {type(like).__name__} must see all rows at once; they are in {len(answers)} pieces."
-        )
-    return list(answers[0])
+    """Return what each half says; any convex loss, by its rows, of which some stand for all where they are in many pieces."""
+    del like
+    sizes = yield count_rows
+    step = 1 if len(sizes) == 1 else -(-sum(sizes) // MOST_GATHERED)
+    found = yield partial(_every, halves=halves, step=step)
+    answers = []
+    for own in zip(*found, strict=True):
+        loss, prediction = joined([part for _, part in own]), np.concatenate([part for part, _ in own])
+        constant = constants(loss, np.zeros(len(loss), dtype=np.int64), 1)[0]
+        answers.append(Recalibrated(StepMap(*monotone(loss, prediction)), float(constant)))
+    return answers
 
 
 @recalibrations.register(QuadraticLoss)
@@ -109,12 +116,12 @@ def _masses(piece: Piece) -> tuple[float, int]:
     return float(piece.loss.mass.min()), len(piece)
 
 
-def _solved(piece: Piece, halves: Halves) -> list[Recalibrated]:
+def _every(piece: Piece, halves: Halves, step: int) -> list[tuple[Floats, Loss]]:
+    """Question: predictions and losses of every so many rows of each half."""
     found = []
     for own in halves.of(piece):
-        loss = piece.loss[own]
-        constant = constants(loss, np.zeros(len(loss), dtype=np.int64), 1)[0]
-        found.append(Recalibrated(StepMap(*monotone(loss, piece.prediction[own])), float(constant)))
+        rows = np.arange(len(piece))[own][::step]
+        found.append((piece.prediction[rows], piece.loss[rows]))
     return found
 
 

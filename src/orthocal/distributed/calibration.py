@@ -40,7 +40,7 @@ class CausalCalibrator(BaseEstimator):  # type: ignore[misc]
 
     Parameters
     ----------
-    effect, folds, learners, clip, random_state
+    effect, folds, refinements, learners, clip, random_state
         As in memory. `learners` take Dask arrays (those of ``lightgbm.dask``, by default), unless `sample` is given.
     method : {"isotonic", "linear", "histogram", "identity"} or such a calibrator
     estimator : object, optional
@@ -89,6 +89,7 @@ class CausalCalibrator(BaseEstimator):  # type: ignore[misc]
         estimator: Any = None,
         scheme: str = "cross",
         folds: int = 5,
+        refinements: int = 2,
         learners: Mapping[str, Any] | None = None,
         clip: float = 0.01,
         random_state: int | None = None,
@@ -100,6 +101,7 @@ class CausalCalibrator(BaseEstimator):  # type: ignore[misc]
         self.estimator = estimator
         self.scheme = scheme
         self.folds = folds
+        self.refinements = refinements
         self.learners = learners
         self.clip = clip
         self.random_state = random_state
@@ -149,7 +151,7 @@ class CausalCalibrator(BaseEstimator):  # type: ignore[misc]
             ),
             covariates is None,
         )
-        calibrator = fitted(self.method, source, exact=self.exact)
+        calibrator = fitted(self.method, source, exact=self.exact, refinements=self.refinements)
         self.calibrator_: Calibrator = calibrator
         self.map_: Map = calibrator.map_
         self.rows_: int = calibrator.rows_  # type: ignore[attr-defined]

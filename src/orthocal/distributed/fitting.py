@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from functools import singledispatch
 from typing import TYPE_CHECKING, Any
 
@@ -11,10 +12,9 @@ from orthocal.calibrators import Histogram, Identity, Isotonic, Linear, new_cali
 from orthocal.calibrators.isotonic import isotonic_map
 from orthocal.distributed.source import Source, blocks
 from orthocal.distributed.summaries import CELLS, histogram_wanted
-from orthocal.errors import OrthocalError, require_at_least, require_positive_mass, require_whole
+from orthocal.errors import OrthocalError, require_at_least, require_whole
 from orthocal.losses import QuadraticLoss
 from orthocal.maps import AffineMap, StepMap
-from orthocal.solvers.affine import line_of
 from orthocal.solvers.constants import ratios
 from orthocal.solvers.monotone import Blocks
 
@@ -45,12 +45,7 @@ def _(calibrator: Linear, source: Source, *, exact: bool) -> Calibrator:
     del exact
     line = source.line()
     calibrator.rows_ = line.rows
-    require_positive_mass(line.mass)
-    average = line.numerator / line.mass
-    if line.low == line.high:
-        calibrator.map_ = AffineMap(average, 0.0)
-    else:
-        calibrator.map_ = AffineMap(*line_of(average, line.middle, line.spread, line.pull))
+    calibrator.map_ = AffineMap(*line.coefficients(source.pivot))
     return calibrator
 
 
@@ -101,6 +96,22 @@ def _least_mass(piece: Any) -> float:
     return float(piece.loss.mass.min()) if len(piece) else np.inf
 
 
-def fitted(method: Any, source: Source, *, exact: bool) -> Calibrator:
+HINGE_CELLS, HINGE_STEPS = 2**11, 2**11
+"""Cells of the prediction and steps of the outcome, for losses whose sums are not enough."""
+
+
+def fitted(method: Any, source: Source, *, exact: bool, refinements: int = 0) -> Calibrator:
     """Return a new calibrator, fitted."""
-    return fit_on(new_calibrator(method), source, exact=exact)
+    calibrator = new_calibrator(method)
+    if isinstance(source.like, QuadraticLoss):
+        return fit_on(calibrator, source, exact=exact)
+    if exact:
+        raise OrthocalError(
+            f"`exact` must be False for a {type(source.like).__name__}; only quadratic losses have exact summaries."
+        )
+    calibrator.fit(*source.pairs(HINGE_CELLS, HINGE_STEPS))
+    for _ in range(refinements if source.depends_on_level else 0):
+        source = replace(source, level_map=calibrator.map_)
+        calibrator.fit(*source.pairs(HINGE_CELLS, HINGE_STEPS))
+    calibrator.rows_ = source.sketch.counts.rows  # type: ignore[attr-defined]
+    return calibrator

@@ -76,7 +76,7 @@ def _oddities(part: Any, number: int, shared: Sequence[Any]) -> tuple[str, ...]:
     name = getattr(columns, "treatment", None)
     if name not in part or len(part) < 2:
         return ()
-    first = part[name].iloc[0]
+    (first,) = part[name].iloc[:1].tolist()
     if not (part[name] == first).all():
         return ()
     return (f"Partition {number} has one treatment level only, {first!r}. Check that none of its rows are missing.",)

@@ -11,9 +11,9 @@ import numpy as np
 from orthocal.assessment.sweeps import Piece
 from orthocal.distributed.passes import each, merged
 from orthocal.distributed.rows import Job, loss_of
-from orthocal.distributed.summaries import Cells, Inside, Line, Sketch
+from orthocal.distributed.summaries import Cells, Inside, Line, Pairs, Sketch
 from orthocal.errors import OrthocalError, UnavailableError
-from orthocal.losses import Loss, QuadraticLoss, without_overlap
+from orthocal.losses import Loss, QuadraticLoss, columns_of, of_columns, without_overlap
 from orthocal.observations import as_numbers
 from orthocal.solvers.monotone import Blocks, blocks_of
 
@@ -41,11 +41,14 @@ class Source:
     job : Job
     map : Map, optional
         Of the predictions, before anything is asked of them.
+    level_map : Map, optional
+        The loss is taken at this map of the predictions, where it depends on the level; the predictions stay as they are.
     """
 
     frame: Any
     job: Job
     map: Map | None = None
+    level_map: Map | None = None
 
     @cached_property
     def parts(self) -> list[Any]:
@@ -78,11 +81,23 @@ class Source:
 
     def line(self) -> Line:
         """Return the moments of a straight line."""
-        return merged(self.parts, _line, Line.merge, self.job, self.map)
+        return merged(self.parts, _line, Line.merge, self.job, self.map, self.pivot)
 
     def cells(self, edges: Floats, *, bounded: bool = False) -> Cells:
         """Return the sums of the cells between these edges."""
         return merged(self.parts, _cells, Cells.merge, self.job, self.map, edges, bounded)
+
+    def pairs(self, cells: int, steps: int) -> tuple[Floats, Any]:
+        """Return (prediction, loss) of all rows, those with nearly the same prediction and outcome put together."""
+        edges, outcomes = self.sketch.grid(cells), self.outcomes.grid(steps)
+        highest = float(self.sketch.level[-1]), float(self.outcomes.level[-1])
+        found = merged(self.parts, _pairs, Pairs.merge, self.job, self.map, self.level_map, edges, outcomes)
+        return found.rows(self.like, edges, outcomes, highest)
+
+    @cached_property
+    def outcomes(self) -> Sketch:
+        """Of all outcomes."""
+        return merged(self.parts, _outcomes, Sketch.merge, self.job, self.kept)
 
     def ranges(self) -> list[Any]:
         """Return the rows by ranges of the prediction, each sorted: delayed pieces, which the cluster keeps.
@@ -109,13 +124,22 @@ class Source:
         return list(dask.persist(*pieces))
 
     @cached_property
-    def _first_rows(self) -> Loss:
-        """The loss of a few rows."""
+    def _first(self) -> tuple[Loss, float]:
+        """The loss of a few rows, and the mean prediction of their partition."""
         for number, part in enumerate(self.parts):
-            (found,) = each([part], _few, self.job, first=number)
+            (found,) = each([part], _few, self.job, self.map, first=number)
             if found is not None:
                 return found
         raise OrthocalError("The data must have rows that count; every partition is empty, or of weight 0.")
+
+    @property
+    def _first_rows(self) -> Loss:
+        return self._first[0]
+
+    @property
+    def pivot(self) -> float:
+        """A prediction among the others, about which moments are taken."""
+        return self._first[1]
 
     @property
     def like(self) -> Loss:
@@ -125,6 +149,11 @@ class Source:
             return loss
         origin = replace(self.job.origin, rows=self.sketch.counts.rows)
         return cast("Loss", replace(cast("Any", loss), origin=origin))
+
+    @property
+    def depends_on_level(self) -> bool:
+        """Whether the loss is another at another level."""
+        return getattr(self._first_rows, "law", None) is not None
 
     @property
     def has_overlap(self) -> bool:
@@ -206,17 +235,14 @@ def judged(part: Any, job: Job, map_: Map | None) -> tuple[Floats, Any]:
 
 def _quadratic(part: Any, job: Job, map_: Map | None) -> tuple[Floats, QuadraticLoss]:
     prediction, loss = judged(part, job, map_)
-    if not isinstance(loss, QuadraticLoss):
-        raise UnavailableError(
-            f"Sums must be enough for the loss; those of a {type(loss).__name__} are not. Calibrate a sample in memory."
-        )
+    assert isinstance(loss, QuadraticLoss)  # noqa: S101  # others are not summed
     return prediction, loss
 
 
-def _line(part: Any, number: int, job: Job, map_: Map | None) -> Line | None:
+def _line(part: Any, number: int, job: Job, map_: Map | None, pivot: float) -> Line | None:
     del number
     prediction, loss = _quadratic(part, job, map_)
-    return Line.of(prediction, loss) if len(prediction) else None
+    return Line.of(prediction, loss, pivot) if len(prediction) else None
 
 
 def _cells(part: Any, number: int, job: Job, map_: Map | None, edges: Floats, bounded: bool) -> Cells | None:
@@ -225,25 +251,39 @@ def _cells(part: Any, number: int, job: Job, map_: Map | None, edges: Floats, bo
     return Cells.of(prediction, loss, edges, bounded=bounded) if len(prediction) else None
 
 
-def _few(part: Any, number: int, job: Job) -> Loss | None:
+def _pairs(
+    part: Any, number: int, job: Job, map_: Map | None, level_map: Map | None, edges: Floats, outcomes: Floats
+) -> Pairs | None:
+    del number
+    prediction, loss = judged(part, job, map_)
+    if level_map is not None:
+        loss = loss.at(level_map.predict(prediction))
+    return Pairs.of(prediction, loss, edges, outcomes) if len(prediction) else None
+
+
+def _outcomes(part: Any, number: int, job: Job, keep: int) -> Sketch | None:
     del number
     prediction, loss = loss_of(part, job)
-    return loss[np.arange(min(len(loss), 2))] if len(prediction) else None
+    if not hasattr(loss, "outcome"):
+        raise UnavailableError(
+            f"A {type(loss).__name__} must have outcomes to be put on a grid; it has none. Calibrate a sample in memory."
+        )
+    return Sketch.of(loss.outcome, None, keep) if len(prediction) else None
+
+
+def _few(part: Any, number: int, job: Job, map_: Map | None) -> tuple[Loss, float] | None:
+    del number
+    prediction, loss = judged(part, job, map_)
+    return (loss[np.arange(min(len(loss), 2))], float(prediction.mean())) if len(prediction) else None
 
 
 def _table_like(like: Loss, by: Sequence[str]) -> Any:
     import pandas as pd
 
-    columns = {name: np.empty(0) for name in ("prediction", "numerator", "denominator")}
-    if not _weight_is_mass(like):
-        columns["weight"] = np.empty(0)
-    if like.groups is not None:
-        columns["groups"] = np.empty(0, dtype=np.int64)
-    return pd.DataFrame(columns | {f"by {name}": np.empty(0, dtype=object) for name in by})
-
-
-def _weight_is_mass(loss: Any) -> bool:
-    return loss.weight is loss.denominator
+    columns = {name: column[:0] for name, column in columns_of(like).items()}
+    return pd.DataFrame(
+        {"prediction": np.empty(0), **columns, **{f"by {name}": np.empty(0, dtype=object) for name in by}}
+    )
 
 
 def _table(part: Any, number: int, job: Job, map_: Map | None) -> Any:
@@ -251,28 +291,21 @@ def _table(part: Any, number: int, job: Job, map_: Map | None) -> Any:
     import pandas as pd
 
     try:
-        prediction, loss = _quadratic(part, job, map_)
+        prediction, loss = judged(part, job, map_)
     except OrthocalError as error:
         raise OrthocalError(f"Partition {number}: {error}") from None
-    columns: dict[str, Any] = {"prediction": prediction, "numerator": loss.numerator, "denominator": loss.denominator}
-    if not _weight_is_mass(loss):
-        columns["weight"] = loss.weight
-    if loss.groups is not None:
-        columns["groups"] = loss.groups
     kept = part if len(part) == len(prediction) else part[part[job.columns.sample_weight] > 0]
-    return pd.DataFrame(columns | {f"by {name}": kept[name].to_numpy(dtype=object) for name in job.columns.by})
+    by = {f"by {name}": kept[name].to_numpy(dtype=object) for name in job.columns.by}
+    return pd.DataFrame({"prediction": prediction, **columns_of(loss), **by})
 
 
 def _sorted(table: Any, like: Any) -> SortedPiece:
     """Turn a range of rows back into a loss, sorted."""
     order = np.argsort(table["prediction"].to_numpy(), kind="stable")
     column = {name: table[name].to_numpy()[order] for name in table.columns}
-    mass = column["denominator"]
-    loss = QuadraticLoss(
-        column["numerator"], mass, column.get("weight", mass), column.get("groups"), None, like.unit, like.origin
-    )
-    by = {name[3:]: values for name, values in column.items() if name.startswith("by ")}
-    return SortedPiece(column["prediction"], loss, by=by)
+    prediction = column.pop("prediction")
+    by = {name[3:]: column.pop(name) for name in list(column) if name.startswith("by ")}
+    return SortedPiece(prediction, of_columns(like, column), by=by)
 
 
 def _answers(piece: Piece, number: int, start: int, questions: Sequence[Question]) -> list[Any]:

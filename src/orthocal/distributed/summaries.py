@@ -4,13 +4,16 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import partial
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
 from orthocal.arrays import FEW, group_sums, packed_argsort, step_of
 from orthocal.assessment.sweeps import Runs
 from orthocal.calibrators.histogram import wanted_mass
+from orthocal.errors import require_positive_mass
+from orthocal.losses import of_columns
+from orthocal.solvers.affine import line_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -23,66 +26,43 @@ CELLS = 2**16
 
 
 class Line(NamedTuple):
-    r"""Moments of a straight line, about their own means, so that merging loses no digits.
+    r"""Moments of a straight line about a pivot, which is the same for all parts.
 
     Parameters
     ----------
-    mass, numerator : float
-        :math:`\sum d` and :math:`\sum n`.
-    middle : float
-        Mean prediction, weighted by mass.
-    spread, pull : float
-        :math:`\sum d(\theta - \text{middle})^2` and :math:`\sum n(\theta - \text{middle})`.
+    sums : array
+        :math:`\sum d, \sum n, \sum dx, \sum nx, \sum dx^2` with :math:`x` the prediction minus the pivot.
     low, high : float
         Range of the predictions.
     rows : int
     """
 
-    mass: float
-    numerator: float
-    middle: float
-    spread: float
-    pull: float
+    sums: Floats
     low: float
     high: float
     rows: int
 
     @classmethod
-    def of(cls, prediction: Floats, loss: QuadraticLoss) -> Line:
-        """Moments of some rows; where their masses add to 0 they are taken about the plain mean."""
-        mass, numerator = float(loss.denominator.sum()), float(loss.numerator.sum())
-        middle = float(prediction.mean())
-        centred = prediction - middle
-        pulled = float(loss.denominator @ centred)
-        spread = float((loss.denominator * centred) @ centred)
-        pull = float(loss.numerator @ centred)
-        low, high = float(prediction.min()), float(prediction.max())
-        return cls(mass, numerator, middle, spread, pull, low, high, len(prediction))._about(pulled)
-
-    def _about(self, pulled: float) -> Line:
-        """Move the middle to where the mass balances."""
-        if self.mass == 0:
-            return self
-        shift = pulled / self.mass
-        return self._replace(
-            middle=self.middle + shift, spread=self.spread - shift * pulled, pull=self.pull - shift * self.numerator
-        )
+    def of(cls, prediction: Floats, loss: QuadraticLoss, pivot: float) -> Line:
+        """Of some rows."""
+        x, n, d = prediction - pivot, loss.numerator, loss.denominator
+        sums = np.array([d.sum(), n.sum(), d @ x, n @ x, (d * x) @ x])
+        return cls(sums, float(prediction.min()), float(prediction.max()), len(prediction))
 
     def merge(self, other: Line) -> Line:
-        """Moments of the rows of both (Chan, Golub and LeVeque 1979)."""
-        mass, gap = self.mass + other.mass, other.middle - self.middle
-        middle = self.middle + (gap * other.mass / mass if mass else 0.0)
-        here, there = self.middle - middle, other.middle - middle
+        """Of both."""
         return Line(
-            mass,
-            self.numerator + other.numerator,
-            middle,
-            self.spread + other.spread + self.mass * here**2 + other.mass * there**2,
-            self.pull + other.pull + self.numerator * here + other.numerator * there,
-            min(self.low, other.low),
-            max(self.high, other.high),
-            self.rows + other.rows,
+            self.sums + other.sums, min(self.low, other.low), max(self.high, other.high), self.rows + other.rows
         )
+
+    def coefficients(self, pivot: float) -> tuple[float, float]:
+        """Return (intercept, slope) of the best line."""
+        mass, numerator, first, pulled, second = self.sums.tolist()
+        require_positive_mass(mass)
+        if self.low == self.high:
+            return numerator / mass, 0.0
+        shift = first / mass
+        return line_of(numerator / mass, pivot + shift, second - shift * first, pulled - shift * numerator)
 
 
 @dataclass(frozen=True, eq=False)
@@ -170,13 +150,14 @@ class Sketch:
         slack = 2 * float(self.counts.total) / kept + 2 * parts * float(self.counts.most)
         below = np.searchsorted(running, wanted - slack, side="left") - 1
         above = np.minimum(np.searchsorted(running, wanted + slack, side="left"), len(running) - 1)
-        low = np.where(below < 0, -np.inf, self.level[np.maximum(below, 0)])
+        # Rows tied with a kept prediction may come after it, so an interval begins below them.
+        low = np.where(below < 0, -np.inf, np.nextafter(self.level[np.maximum(below, 0)], -np.inf))
         return np.column_stack([low, self.level[above]])
 
 
 @dataclass(frozen=True, eq=False)
 class Inside:
-    """The rows in some intervals of the prediction, and the weight below each interval."""
+    """The predictions in some intervals, in order, each with its weight; and the weight below each interval."""
 
     below: Floats
     level: Floats
@@ -196,20 +177,17 @@ class Inside:
         inside = np.zeros(len(level), dtype=bool)
         for a, b in zip(start, end, strict=True):
             inside[a:b] = True
-        return cls(running[start], level[inside], own[inside])
+        return cls(running[start], *_pooled_ties(level[inside], own[inside]))
 
     def merge(self, other: Inside) -> Inside:
         """Of both."""
-        return Inside(
-            self.below + other.below,
-            np.concatenate([self.level, other.level]),
-            np.concatenate([self.weight, other.weight]),
-        )
+        level, weight = np.concatenate([self.level, other.level]), np.concatenate([self.weight, other.weight])
+        order = np.argsort(level, kind="stable")
+        return Inside(self.below + other.below, *_pooled_ties(level[order], weight[order]))
 
     def edges(self, wanted: Floats, brackets: Floats, highest: float) -> Floats:
         """Return the predictions at which the running weight reaches what is wanted, exactly."""
-        order = np.argsort(self.level, kind="stable")
-        level, weight = self.level[order], self.weight[order]
+        level, weight = self.level, self.weight
         found = []
         for reach, below, (low, high) in zip(wanted, self.below, brackets, strict=True):
             a, b = np.searchsorted(level, [low, high], side="right")
@@ -220,6 +198,14 @@ class Inside:
             found.append(level[a + place])
         edges = np.array(found)
         return np.unique(edges[edges < highest])
+
+
+def _pooled_ties(level: Floats, weight: Floats) -> tuple[Floats, Floats]:
+    """Return each of the sorted levels once, with the weight of all its rows."""
+    if not len(level):
+        return level, weight
+    starts = np.concatenate([[0], np.flatnonzero(level[1:] != level[:-1]) + 1])
+    return level[starts], np.add.reduceat(weight, starts)
 
 
 def histogram_wanted(counts: Counts, bins: int) -> Floats:
@@ -284,6 +270,51 @@ class Cells:
         some = np.flatnonzero(self.rows)
         n, d, w, rows = (one[some] for one in (self.numerator, self.denominator, self.weight, self.rows))
         return np.append(edges, highest)[some], Cells(n, d, w, rows, np.empty((3, 0)))
+
+
+@dataclass(frozen=True, eq=False)
+class Pairs:
+    """Sums of a loss with outcomes by pairs of a cell of the prediction and a step of the outcome: the pairs that occur.
+
+    Quantiles follow any increasing change of the outcome. So the best nondecreasing map of the hinge loss on cells, with
+    outcomes moved up to their step, is that of the outcomes as they are, moved up: off by less than a step.
+    """
+
+    code: Integers
+    slope: Floats
+    tilt: Floats
+    weight: Floats
+
+    @classmethod
+    def of(cls, prediction: Floats, loss: Any, edges: Floats, outcomes: Floats) -> Pairs:
+        """Of some rows."""
+        cell = np.searchsorted(edges, prediction, side="left")
+        step = np.searchsorted(outcomes, loss.outcome, side="left")
+        return cls._summed(cell * (len(outcomes) + 1) + step, loss.slope, loss.tilt, loss.weight)
+
+    @classmethod
+    def _summed(cls, code: Integers, *columns: Floats) -> Pairs:
+        codes, place = np.unique(code, return_inverse=True)
+        slope, tilt, weight = (group_sums(place, column, len(codes)) for column in columns)
+        return cls(codes, slope, tilt, weight)
+
+    def merge(self, other: Pairs) -> Pairs:
+        """Of both."""
+        both = zip(*((p.code, p.slope, p.tilt, p.weight) for p in (self, other)), strict=True)
+        code, *columns = (np.concatenate(pair) for pair in both)
+        return self._summed(code, *columns)
+
+    def rows(self, like: Any, edges: Floats, outcomes: Floats, highest: tuple[float, float]) -> tuple[Floats, Any]:
+        """Return (prediction, loss) with one row for each pair: its cell's and its step's upper edge."""
+        cell, step = np.divmod(self.code, len(outcomes) + 1)
+        columns = {
+            "outcome": np.append(outcomes, highest[1])[step],
+            "slope": self.slope,
+            "tilt": self.tilt,
+            "offset": np.zeros(len(self.code)),
+            "weight": self.weight,
+        }
+        return np.append(edges, highest[0])[cell], of_columns(like, columns)
 
 
 def _summing(

@@ -91,6 +91,7 @@ def train_on_sample(
     columns, effect, folds, seed = job.columns, job.effect, job.folds, job.seed
     drawn = [one for one in each(parts, _sampled, columns, share, seed) if one is not None]
     rows = pd.concat(drawn, ignore_index=True)
+    rows = rows.iloc[np.argsort(row_keys(rows, columns), kind="stable")]  # in an order that partitions do not decide
     if not len(rows):
         raise OrthocalError("`sample` must leave rows to learn from; it leaves none. Ask for more.")
     observations = observed(rows, columns, job.encoding)

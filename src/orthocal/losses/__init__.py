@@ -3,6 +3,7 @@
 The loss is the hub: everything downstream sees only (prediction, loss).
 """
 
+from orthocal.losses.columns import columns_of, joined, of_columns
 from orthocal.losses.expectile import ExpectileLoss
 from orthocal.losses.hinge import HingeLoss
 from orthocal.losses.protocol import Loss, Origin, Overlap, as_counts, rows_that_count, total_mass, without_overlap
@@ -16,6 +17,9 @@ __all__ = [
     "Overlap",
     "QuadraticLoss",
     "as_counts",
+    "columns_of",
+    "joined",
+    "of_columns",
     "rows_that_count",
     "total_mass",
     "without_overlap",

@@ -42,7 +42,8 @@ def _(loss: QuadraticLoss, prediction: Floats) -> tuple[float, float]:
     middle = float(loss.denominator @ prediction) / total
     centred = prediction - middle
     spread = float((loss.denominator * centred) @ centred)
-    return line_of(average, middle, spread, float(centred @ loss.numerator))
+    # What the average leaves of the numerators, so that a rounded middle does not matter.
+    return line_of(average, middle, spread, float(centred @ (loss.numerator - average * loss.denominator)))
 
 
 def line_of(average: float, middle: float, spread: float, pull: float) -> tuple[float, float]:

@@ -1,0 +1,37 @@
+"""Losses as columns, so that their rows can be moved and put together again."""
+
+from __future__ import annotations
+
+from dataclasses import fields, replace
+from typing import TYPE_CHECKING, Any, TypeVar
+
+import numpy as np
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from orthocal.losses.protocol import Loss
+
+L = TypeVar("L", bound="Loss")
+
+
+def columns_of(loss: Any) -> dict[str, Any]:
+    """Return the arrays of a loss that have one entry per row; weights that are the masses are not repeated."""
+    found = {field.name: getattr(loss, field.name) for field in fields(loss)}
+    kept = {name: value for name, value in found.items() if isinstance(value, np.ndarray) and len(value) == len(loss)}
+    if kept.get("weight") is kept.get("denominator"):
+        del kept["weight"]
+    return kept
+
+
+def of_columns(like: L, columns: Mapping[str, Any]) -> L:
+    """Return a loss of the same kind with these columns; a law of the outcome is left out, so that it stays at its level."""
+    weight = columns.get("weight", columns.get("denominator"))
+    left: dict[str, Any] = {"groups": None, "overlap": None} | ({"law": None} if hasattr(like, "law") else {})
+    return replace(like, **{**left, **columns, "weight": weight})  # type: ignore[type-var]
+
+
+def joined(losses: Sequence[L]) -> L:
+    """Return the loss of all rows of several of one kind."""
+    parts = [columns_of(loss) for loss in losses]
+    return of_columns(losses[0], {name: np.concatenate([part[name] for part in parts]) for name in parts[0]})

@@ -1,0 +1,465 @@
+"""On Dask: the numbers of memory, whatever the partitions; folds by key; bad partitions by name; lost workers."""
+
+import os
+import signal
+import threading
+import time
+import warnings
+from itertools import pairwise
+
+import numpy as np
+import pandas as pd
+import pytest
+from dask import config
+from dask import dataframe as dd
+
+import orthocal
+from orthocal import CATE, Histogram, Isotonic, Linear, OrthocalError, QuadraticLoss, orthogonal_loss
+from orthocal.datasets import simulate_cate, simulate_late
+from orthocal.distributed import CausalCalibrator, assess
+from orthocal.distributed.hashing import folds_of, keys_of, sampled
+from orthocal.distributed.passes import PartitionWarning
+from orthocal.distributed.source import Source
+from orthocal.distributed.summaries import Cells, Inside, Line, Sketch, histogram_wanted
+from tests.test_sweeps import numbers
+
+COLUMNS = {"outcome": "y", "treatment": "a", "prediction": "tau"}
+GIVEN = {name: name for name in ("propensity", "outcome_control", "outcome_treated")}
+METHODS = {"linear": Linear, "histogram": Histogram, "isotonic": Isotonic}
+
+
+@pytest.fixture(autouse=True)
+def _threads():
+    with config.set(scheduler="threads"):
+        yield
+
+
+def table(n=20_000, *, ties=False, weight=None, seed=0):
+    data = simulate_cate(n=n, random_state=seed)
+    rng = np.random.default_rng(seed)
+    tau = 1 + 2 * data.effect
+    frame = pd.DataFrame(data.X, columns=[f"x{j}" for j in range(data.X.shape[1])])
+    frame = frame.assign(y=data.y, a=data.treatment, tau=np.round(tau, 1) if ties else tau, **data.nuisances)
+    frame["w"] = {None: np.ones(n), "whole": rng.integers(0, 4, n), "some": rng.uniform(0.5, 2, n), "half": 0.5}[weight]
+    frame["id"], frame["cluster"], frame["part"] = np.arange(n), rng.integers(0, n // 10, n), rng.choice(["u", "v"], n)
+    return frame
+
+
+def loss_in_memory(frame, *, weight=False, groups=False, effect="cate"):
+    return orthogonal_loss(
+        effect,
+        frame[["x0"]],
+        frame.y,
+        treatment=frame.a,
+        nuisances={name: frame[name] for name in GIVEN},
+        sample_weight=frame.w if weight else None,
+        groups=frame.cluster if groups else None,
+    )
+
+
+def partitioned(frame, how):
+    """In one part, in 16, or shuffled into uneven parts."""
+    if how == "uneven":
+        order = np.random.default_rng(1).permutation(len(frame))
+        cuts = [0, 1, 7, len(frame) // 3, len(frame) // 2, len(frame)]
+        parts = [frame.iloc[order[a:b]] for a, b in pairwise(cuts)]
+        return dd.from_delayed([_delayed(part) for part in parts], meta=frame.iloc[:0])
+    return dd.from_pandas(frame, npartitions=how, sort=False)
+
+
+def _delayed(part):
+    import dask
+
+    return dask.delayed(part)
+
+
+@pytest.mark.parametrize("how", [1, 16, "uneven"])
+@pytest.mark.parametrize("weight", [None, "whole", "some", "half"])
+@pytest.mark.parametrize("ties", [False, True])
+@pytest.mark.parametrize("method", METHODS)
+@pytest.mark.filterwarnings("ignore::orthocal.distributed.passes.PartitionWarning")
+def test_maps_are_those_of_memory(how, weight, ties, method):
+    frame = table(4000, ties=ties, weight=weight)
+    expected = METHODS[method]().fit(frame.tau.to_numpy(), loss_in_memory(frame, weight=weight is not None)).map_
+    found = CausalCalibrator(method=method, exact=method == "isotonic", random_state=0)
+    found.fit(partitioned(frame, how), **COLUMNS, nuisances=GIVEN, sample_weight=None if weight is None else "w")
+    at = np.concatenate([frame.tau.to_numpy(), np.linspace(-9, 9, 1001)])
+    np.testing.assert_allclose(found.map_.predict(at), expected.predict(at), atol=1e-10, rtol=0)
+    assert found.rows_ == (frame.w > 0).sum()
+
+
+@pytest.fixture(scope="module")
+def million():
+    frame = table(10**6)
+    return frame, loss_in_memory(frame), dd.from_pandas(frame, npartitions=16, sort=False)
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_a_million_rows_in_sixteen_partitions(million, method):
+    frame, loss, parts = million
+    expected = METHODS[method]().fit(frame.tau.to_numpy(), loss).map_
+    found = CausalCalibrator(method=method, exact=True).fit(parts, **COLUMNS, nuisances=GIVEN)
+    np.testing.assert_allclose(
+        found.map_.predict(frame.tau.to_numpy()), expected.predict(frame.tau.to_numpy()), atol=1e-10, rtol=0
+    )
+
+
+def test_the_verdict_on_a_million_rows(million):
+    frame, loss, parts = million
+    expected = numbers(orthocal.assess(frame.tau.to_numpy(), loss, random_state=0))
+    found = numbers(assess(parts, **COLUMNS, nuisances=GIVEN, random_state=0))
+    assert expected.keys() == found.keys()
+    for path, value in expected.items():
+        assert found[path] == pytest.approx(value, rel=1e-8, abs=1e-8), path
+
+
+@pytest.mark.parametrize("n", [3000, 200_000])
+def test_the_grid_is_within_its_bound(n):
+    frame = table(n)
+    loss, tau = loss_in_memory(frame), frame.tau.to_numpy()
+    exact = Isotonic(min_samples=1).fit(tau, loss).predict(tau)
+    found = CausalCalibrator(method=Isotonic(min_samples=1)).fit(partitioned(frame, 16), **COLUMNS, nuisances=GIVEN)
+    order = np.argsort(tau)
+    gap = np.abs(np.cumsum((loss.denominator * (found.calibrate(tau) - exact))[order])).max() / loss.denominator.sum()
+    assert gap <= found.bound_ * (1 + 1e-9) + 1e-12
+    assert found.bound_ < 0.01
+
+
+def test_the_bound_is_not_vacuous(monkeypatch):
+    """With few cells the map is off, and the bound says so."""
+    monkeypatch.setattr("orthocal.distributed.fitting.CELLS", 8)
+    frame = table(5000)
+    loss, tau = loss_in_memory(frame), frame.tau.to_numpy()
+    exact = Isotonic(min_samples=1).fit(tau, loss).predict(tau)
+    found = CausalCalibrator(method=Isotonic(min_samples=1)).fit(partitioned(frame, 4), **COLUMNS, nuisances=GIVEN)
+    order = np.argsort(tau)
+    gap = np.abs(np.cumsum((found.calibrate(tau) - exact)[order])).max() / 5000
+    assert 1e-4 < gap <= found.bound_
+
+
+@pytest.mark.parametrize("weight", [None, "some"])
+@pytest.mark.parametrize("clusters", [False, True])
+@pytest.mark.parametrize("how", [5, "uneven"])
+@pytest.mark.filterwarnings("ignore::orthocal.distributed.passes.PartitionWarning")
+def test_verdicts_are_those_of_memory(monkeypatch, weight, clusters, how):
+    monkeypatch.setattr("orthocal.distributed.source.ROWS_A_RANGE", 700)
+    frame = table(3000, weight=weight)
+    loss = loss_in_memory(frame, weight=weight is not None, groups=clusters)
+    settings = {"cost": 0.1, "random_state": 0, "draws": 50}
+    expected = orthocal.assess(frame.tau, loss, by={"part": frame.part}, **settings)
+    found = assess(
+        partitioned(frame, how),
+        **COLUMNS,
+        nuisances=GIVEN,
+        sample_weight="w" if weight else None,
+        groups="cluster" if clusters else None,
+        by=["part"],
+        **settings,
+    )
+    there, here = numbers(found), numbers(expected)
+    assert there.keys() == here.keys()
+    drawn = ("decomposition", "range.p_value") if clusters else ()  # which clusters are in a half, and their signs
+    for path, value in here.items():
+        if not any(word in path for word in drawn):
+            assert there[path] == pytest.approx(value, rel=1e-8, abs=1e-8), path
+    assert found.overlap.rows == expected.overlap.rows
+    assert found.origin.rows == 3000
+    assert "weighed" not in found.summary()
+
+
+def test_the_calibrated_prediction_is_judged_too():
+    frame = table(4000)
+    fitted = CausalCalibrator(method="linear").fit(partitioned(frame, 4), **COLUMNS, nuisances=GIVEN)
+    fresh = table(4000, seed=1)
+    found = fitted.assess(partitioned(fresh, 3), random_state=0)
+    before = fitted.assess(partitioned(fresh, 3), calibrated=False, random_state=0)
+    expected = orthocal.assess(fitted.map_.predict(fresh.tau), loss_in_memory(fresh), random_state=0)
+    assert found.error == pytest.approx(expected.error)
+    assert before.error == pytest.approx(orthocal.assess(fresh.tau, loss_in_memory(fresh)).error)
+    assert found.error < before.error / 3
+
+
+def test_folds_and_samples_do_not_depend_on_partitions():
+    frame = table(3000)
+    key = keys_of(frame[["id"]])
+    shuffled = frame.sample(frac=1, random_state=0)
+    by_id = dict(zip(shuffled.id, folds_of(keys_of(shuffled[["id"]]), 5, 7), strict=True))
+    np.testing.assert_array_equal(folds_of(key, 5, 7), [by_id[i] for i in frame.id])
+    assert np.bincount(folds_of(key, 5, 7)).min() > 500
+    assert (folds_of(key, 5, 7) != folds_of(key, 5, 8)).mean() > 0.7
+    assert sampled(key, 0.2, 3).mean() == pytest.approx(0.2, abs=0.03)
+    assert sampled(key, 1.0, 3).all()
+    crossed = np.bincount(folds_of(key, 5, 3)[sampled(key, 0.5, 3)], minlength=5)
+    assert crossed.min() > 200  # the sample is another draw than the folds
+
+
+@pytest.mark.filterwarnings("ignore::orthocal.distributed.passes.PartitionWarning")
+def test_nuisances_learnt_on_a_sample_do_not_depend_on_partitions():
+    frame = table(3000)
+    covariates = [name for name in frame if name.startswith("x")]
+    maps = []
+    for how in (3, "uneven"):
+        calibrator = CausalCalibrator(method="linear", sample=2000, folds=2, random_state=0)
+        calibrator.fit(partitioned(frame, how), **COLUMNS, covariates=covariates, key="id")
+        maps.append(calibrator.map_)
+    assert maps[0].intercept == pytest.approx(maps[1].intercept, abs=1e-10)
+    assert maps[0].slope == pytest.approx(maps[1].slope, abs=1e-10)
+    assert (maps[0].intercept, maps[0].slope) == pytest.approx((-0.5, 0.5), abs=0.25)
+
+
+def test_text_covariates_have_the_levels_of_all_partitions():
+    frame = table(2000).sort_values("part")
+    calibrator = CausalCalibrator(method="linear", sample=2000, folds=2, random_state=0)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", PartitionWarning)
+        calibrator.fit(partitioned(frame, 4), **COLUMNS, covariates=["x0", "part"])
+    assert calibrator.job_.encoding.levels == {"part": ("u", "v")}
+
+
+def test_a_late_needs_to_know_the_average_of_all_rows():
+    data = simulate_late(n=3000, random_state=0)
+    frame = pd.DataFrame({"y": data.y, "a": data.treatment, "z": data.instrument, "tau": 1 + 2 * data.effect})
+    frame = frame.assign(**data.nuisances, outcome_z0=0.0, outcome_z1=0.1)
+    frame.loc[:500, "treatment_z1"] = (
+        frame.loc[:500, "treatment_z0"] + 0.01
+    )  # a weak first stage, where the average is used
+    given = {name: name for name in [*data.nuisances, "outcome_z0", "outcome_z1"]}
+    effect = orthocal.LATE()
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        loss = orthogonal_loss(
+            effect,
+            data.X,
+            frame.y,
+            treatment=frame.a,
+            instrument=frame.z,
+            nuisances={name: frame[name] for name in given},
+        )
+    found = CausalCalibrator(effect=effect, method="linear")
+    found.fit(partitioned(frame, 7), **COLUMNS, instrument="z", nuisances=given)
+    expected = Linear().fit(frame.tau, loss).map_
+    assert (found.map_.intercept, found.map_.slope) == pytest.approx((expected.intercept, expected.slope), abs=1e-10)
+
+
+def quantiles(n=4000):
+    rng = np.random.default_rng(0)
+    x = rng.standard_normal(n)
+    propensity = 1 / (1 + np.exp(-x / 2))
+    a = (rng.random(n) < propensity).astype(int)
+    y = x + rng.standard_normal(n)
+    return pd.DataFrame({"x": x, "y": y, "a": a, "tau": x / 2, "propensity": propensity, "below": 0.5})
+
+
+def test_quantiles_by_level_splitting_on_a_grid():
+    frame = quantiles()
+    effect = orthocal.QuantileUnderTreatment(0.5)
+    given = {"propensity": "propensity", "below": "below"}
+    loss = orthogonal_loss(
+        effect,
+        frame[["x"]],
+        frame.y,
+        treatment=frame.a,
+        prediction=frame.tau,
+        folds=np.zeros(len(frame)),  # inverse propensities are scaled over all rows
+        nuisances=dict(frame[["propensity", "below"]]),
+    )
+    for method, tolerance in (("isotonic", 0.1), ("linear", 0.02), ("histogram", 0.05)):
+        found = CausalCalibrator(effect=effect, method=method).fit(partitioned(frame, 5), **COLUMNS, nuisances=given)
+        expected = METHODS[method]().fit(frame.tau, loss).predict(frame.tau)
+        assert np.abs(found.calibrate(frame.tau) - expected).mean() < tolerance
+    verdict = assess(partitioned(frame, 5), **COLUMNS, effect=effect, nuisances=given, random_state=0)
+    assert verdict.error == pytest.approx(orthocal.assess(frame.tau, loss, random_state=0).error, abs=1e-8)
+    with pytest.raises(OrthocalError, match="`exact` must be False for a HingeLoss"):
+        CausalCalibrator(effect=effect, exact=True).fit(partitioned(frame, 5), **COLUMNS, nuisances=given)
+
+
+def test_a_bad_partition_is_named():
+    frame = table(4000)
+    frame.loc[frame.index[3750], "y"] = np.nan  # in the partition 37 of 40
+    parts = dd.from_pandas(frame, npartitions=40, sort=False)
+    for exact in (False, True):
+        with pytest.raises(OrthocalError, match=r"^Partition 37: `y` must be finite in every row; row 50 is nan"):
+            CausalCalibrator(exact=exact).fit(parts, **COLUMNS, nuisances=GIVEN)
+    with pytest.raises(OrthocalError, match=r"^Partition 37: `y` must be finite"):
+        assess(parts, **COLUMNS, nuisances=GIVEN)
+
+
+def test_an_odd_partition_is_named_and_does_no_harm():
+    frame = table(4000).sort_values("a", kind="stable")
+    expected = Linear().fit(frame.tau, loss_in_memory(frame)).map_
+    with warnings.catch_warnings(record=True) as heard:
+        warnings.simplefilter("always")
+        found = CausalCalibrator(method="linear").fit(partitioned(frame, 8), **COLUMNS, nuisances=GIVEN)
+    said = {str(one.message) for one in heard if one.category is PartitionWarning}
+    assert "Partition 0 has one treatment level only, 0. Check that none of its rows are missing." in said
+    assert any("Partition 7 has one treatment level only, 1" in words for words in said)
+    assert found.map_.slope == pytest.approx(expected.slope, abs=1e-10)
+    empty = dd.from_delayed([_delayed(frame.iloc[:0]), _delayed(frame)], meta=frame.iloc[:0])
+    with pytest.warns(PartitionWarning, match="Partition 0 is empty; it adds nothing"):
+        found = CausalCalibrator(method="histogram").fit(empty, **COLUMNS, nuisances=GIVEN)
+    np.testing.assert_allclose(found.map_.values, Histogram().fit(frame.tau, loss_in_memory(frame)).map_.values)
+
+
+@pytest.mark.parametrize(
+    ("change", "settings", "told", "words"),
+    [
+        (lambda frame: frame.assign(a=1), {}, {}, "The treatment must have at least two levels; every row is 1"),
+        (lambda frame: frame, {}, {"prediction": "tauu"}, r"Column 'tauu' must be in the data.*Did you mean 'tau'"),
+        (lambda frame: frame, {"method": "spline"}, {}, "`method` must be one that sums are enough for"),
+        (lambda frame: frame, {"scheme": "split"}, {}, "`scheme` must be 'cross' on Dask; it is 'split'"),
+        (lambda frame: frame, {"folds": 1}, {}, "`folds` must be a whole number of at least 2"),
+        (lambda frame: frame, {"clip": 2.0}, {}, "`clip` must lie"),
+        (lambda frame: frame, {}, {"nuisances": {"nothing": "x0"}}, "`nuisances` has no use for 'nothing'"),
+        (lambda frame: frame.assign(propensity=1.5), {}, {}, "Partition 0: `propensity` as given must lie"),
+        (lambda frame: frame.iloc[:0], {}, {}, "every partition is empty"),
+    ],
+)
+@pytest.mark.filterwarnings("ignore::orthocal.distributed.passes.PartitionWarning")
+def test_bad_input_gets_one_sentence(change, settings, told, words):
+    parts = dd.from_pandas(change(table(300)), npartitions=2, sort=False)
+    with pytest.raises(OrthocalError, match=words) as refused:
+        CausalCalibrator(**settings).fit(parts, **{**COLUMNS, "nuisances": GIVEN, **told})
+    assert "\n" not in str(refused.value)
+
+
+def test_what_is_not_a_dask_frame_is_refused():
+    with pytest.raises(OrthocalError, match=r"`frame` must be a dask.dataframe; it is a DataFrame"):
+        CausalCalibrator().fit(table(100), **COLUMNS, nuisances=GIVEN)
+    with pytest.raises(OrthocalError, match="must be fitted first"):
+        CausalCalibrator().calibrate([1.0])
+    given = {name: name for name in ("propensity", "outcome_control")}
+    with pytest.raises(OrthocalError, match="Masses must be positive for exact isotonic"):
+        CausalCalibrator(orthocal.CATT(), exact=True).fit(partitioned(table(600), 2), **COLUMNS, nuisances=given)
+
+
+class Doubled:
+    """An effect model."""
+
+    def predict(self, X):
+        return 2 * X["x0"].to_numpy()
+
+
+def test_an_effect_model_is_asked_partition_by_partition(tmp_path):
+    frame = table(2000)
+    parts = partitioned(frame, 3)
+    told = {"outcome": "y", "treatment": "a", "nuisances": GIVEN}
+    calibrator = CausalCalibrator(CATE(), "linear", estimator=Doubled()).fit(parts, **told)
+    expected = Linear().fit(2 * frame.x0, loss_in_memory(frame)).map_
+    assert calibrator.map_.slope == pytest.approx(expected.slope)
+    np.testing.assert_allclose(calibrator.predict(parts).compute(), expected.predict(2 * frame.x0))
+    np.testing.assert_allclose(calibrator.calibrate(parts.tau).compute(), expected.predict(frame.tau))
+    assert calibrator.assess(parts, draws=10).rows == 2000
+    calibrator.save(tmp_path / "map.json")
+    assert orthocal.load(tmp_path / "map.json") == calibrator.map_
+    assert calibrator.get_params()["effect"] == CATE()
+
+
+def test_summaries_merge_to_the_summary_of_all():
+    rng = np.random.default_rng(0)
+    p, d = rng.standard_normal(500) * 1e-3 + 1e3, rng.uniform(0.5, 2, 500)
+    loss = QuadraticLoss(d * p + rng.standard_normal(500), d)
+    cut = [slice(0, 100), slice(100, 101), slice(101, 500)]
+    lines = [Line.of(p[rows], loss[rows], 1e3) for rows in cut]
+    found, expected = lines[0].merge(lines[1].merge(lines[2])).coefficients(1e3), Linear().fit(p, loss).map_
+    assert found == pytest.approx((expected.intercept, expected.slope), rel=1e-8)
+    edges = np.quantile(p, [0.2, 0.5, 0.9])
+    cells = [Cells.of(p[rows], loss[rows], edges, bounded=True) for rows in cut]
+    together, whole = cells[0].merge(cells[1]).merge(cells[2]), Cells.of(p, loss, edges, bounded=True)
+    np.testing.assert_allclose(together.numerator, whole.numerator)
+    assert together.bound() == pytest.approx(whole.bound())
+
+
+@pytest.mark.parametrize("weighted", [False, True])
+def test_edges_are_exact_however_coarse_the_sketch(weighted):
+    rng = np.random.default_rng(0)
+    p = np.round(rng.standard_normal(5000), 2)
+    w = rng.uniform(0.1, 3, 5000) if weighted else None
+    cut = [slice(k, k + 500) for k in range(0, 5000, 500)]
+    sketch = Sketch.of(p[cut[0]], None if w is None else w[cut[0]], 40)
+    for rows in cut[1:]:
+        sketch = sketch.merge(Sketch.of(p[rows], None if w is None else w[rows], 40))
+    wanted = histogram_wanted(sketch.counts, 20)
+    brackets = sketch.brackets(wanted, 10, 40)
+    inside = [Inside.of(p[rows], None if w is None else w[rows], brackets) for rows in cut]
+    for one in inside[1:]:
+        inside[0] = inside[0].merge(one)
+    from orthocal.calibrators.histogram import uniform_mass_edges
+
+    expected = uniform_mass_edges(p, np.ones(5000) if w is None else w, 20)
+    np.testing.assert_allclose(inside[0].edges(wanted, brackets, float(p.max())), expected)
+
+
+@pytest.fixture(scope="module")
+def cluster():
+    from distributed import Client, LocalCluster
+
+    with (
+        warnings.catch_warnings(),
+        LocalCluster(n_workers=2, threads_per_worker=1, memory_limit="2GB", dashboard_address=None) as local,
+        Client(local) as client,
+    ):
+        yield client
+
+
+def _slow(part, seconds):
+    time.sleep(seconds)
+    return part
+
+
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize("method", ["isotonic", "histogram", "exact"])
+def test_a_worker_that_dies_costs_its_partitions_not_the_run(cluster, method):
+    frame = table(20_000)
+    parts = partitioned(frame, 12).map_partitions(_slow, 0.15, meta=frame.iloc[:0])
+    settings = {"method": "isotonic" if method == "exact" else method, "exact": method == "exact"}
+    with config.set(scheduler="threads"):
+        expected = CausalCalibrator(**settings).fit(partitioned(frame, 12), **COLUMNS, nuisances=GIVEN)
+    killed = []
+
+    def kill():
+        time.sleep(1.0)
+        pid = next(iter(cluster.run(os.getpid).values()))
+        os.kill(pid, signal.SIGKILL)
+        killed.append(pid)
+
+    with config.set(scheduler="distributed"):
+        killer = threading.Thread(target=kill)
+        killer.start()
+        found = CausalCalibrator(**settings).fit(parts, **COLUMNS, nuisances=GIVEN)
+        ended_after_the_kill = bool(killed)
+        killer.join()
+    assert ended_after_the_kill
+    at = frame.tau.to_numpy()
+    np.testing.assert_allclose(found.map_.predict(at), expected.map_.predict(at), atol=1e-10, rtol=0)
+    cluster.wait_for_workers(2)
+
+
+@pytest.mark.filterwarnings("ignore")
+def test_learners_that_train_on_dask(cluster):
+    pytest.importorskip("lightgbm")
+    frame = table(6000)
+    covariates = [name for name in frame if name.startswith("x")]
+    with config.set(scheduler="distributed"):
+        calibrator = CausalCalibrator(method="linear", folds=2, random_state=0)
+        calibrator.fit(partitioned(frame, 4), **COLUMNS, covariates=covariates, key="id")
+        assert (calibrator.map_.intercept, calibrator.map_.slope) == pytest.approx((-0.5, 0.5), abs=0.25)
+        verdict = calibrator.assess(partitioned(table(6000, seed=1), 4), random_state=0)
+    assert verdict.error < 0.35
+    assert "LGBM" in verdict.origin.learners["propensity"]
+
+
+def test_wrapped_learners_ask_for_a_sample():
+    frame = quantiles(500)
+    with pytest.raises(OrthocalError, match="Nuisance `below` must be learnt on a sample"):
+        CausalCalibrator(effect="quantile").fit(
+            partitioned(frame, 2), **COLUMNS, covariates=["x"], nuisances={"propensity": 0.5}
+        )
+
+
+def test_a_source_knows_a_few_rows_even_where_the_first_partition_is_empty():
+    frame = table(200)
+    empty = dd.from_delayed([_delayed(frame.iloc[:0]), _delayed(frame)], meta=frame.iloc[:0])
+    with pytest.warns(PartitionWarning, match="empty"):
+        fitted = CausalCalibrator(method="linear").fit(empty, **COLUMNS, nuisances=GIVEN)
+    with pytest.warns(PartitionWarning, match="empty"):
+        assert Source(empty, fitted.job_).has_overlap
