@@ -389,7 +389,7 @@ def test_edges_are_exact_however_coarse_the_sketch(weighted):
     np.testing.assert_allclose(inside[0].edges(wanted, brackets, float(p.max())), expected)
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture
 def cluster():
     from distributed import Client, LocalCluster
 
@@ -407,7 +407,7 @@ def _slow(part, seconds):
 
 
 @pytest.mark.filterwarnings("ignore")
-@pytest.mark.parametrize("method", ["isotonic", "histogram", "exact"])
+@pytest.mark.parametrize("method", ["isotonic", "exact"])
 def test_a_worker_that_dies_costs_its_partitions_not_the_run(cluster, method):
     frame = table(20_000)
     parts = partitioned(frame, 12).map_partitions(_slow, 0.15, meta=frame.iloc[:0])
@@ -418,7 +418,7 @@ def test_a_worker_that_dies_costs_its_partitions_not_the_run(cluster, method):
 
     def kill():
         time.sleep(1.0)
-        pid = next(iter(cluster.run(os.getpid).values()))
+        pid = cluster.cluster.workers[0].pid
         os.kill(pid, signal.SIGKILL)
         killed.append(pid)
 
@@ -431,7 +431,6 @@ def test_a_worker_that_dies_costs_its_partitions_not_the_run(cluster, method):
     assert ended_after_the_kill
     at = frame.tau.to_numpy()
     np.testing.assert_allclose(found.map_.predict(at), expected.map_.predict(at), atol=1e-10, rtol=0)
-    cluster.wait_for_workers(2)
 
 
 @pytest.mark.filterwarnings("ignore")
