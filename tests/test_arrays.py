@@ -24,13 +24,11 @@ def test_the_packed_order_is_the_stable_one(name):
     np.testing.assert_array_equal(values, before)
 
 
-def test_few_runs_are_put_in_order_without_sorting_again(monkeypatch):
+def test_rows_alike_in_their_leading_bits_are_put_in_order_without_sorting_all_again(monkeypatch):
     values = NUMBERS["a few close"]
     assert len(np.unique(values.view(np.int64) >> 15)) < len(np.unique(values))  # leading bits do agree
-    monkeypatch.setattr(arrays, "FEWEST_RUNS", -(10**9))  # everything is sorted again
-    again = packed_argsort(values)
-    monkeypatch.setattr(arrays, "FEWEST_RUNS", 10**9)  # nothing is
-    np.testing.assert_array_equal(packed_argsort(values), again)
+    monkeypatch.setattr(arrays, "MOST_ALIKE", 1)  # all may be alike
+    np.testing.assert_array_equal(packed_argsort(values), np.argsort(values, kind="stable"))
     np.testing.assert_array_equal(packed_argsort(NUMBERS["close"]), np.argsort(NUMBERS["close"], kind="stable"))
 
 

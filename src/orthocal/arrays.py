@@ -56,8 +56,8 @@ def sorting_order(values: Floats) -> Rows:
     )
 
 
-FEWEST_RUNS = 1000
-"""Runs out of order that are always worth putting in order one by one."""
+MOST_ALIKE = 4
+"""One row in so many may share its leading bits with another; where more do, all are sorted again."""
 
 
 def packed_argsort(values: Floats) -> Integers:
@@ -75,13 +75,12 @@ def packed_argsort(values: Floats) -> Integers:
     packed.sort()
     order = packed & np.int64(2**places - 1)
     level = values[order]
-    falls = np.flatnonzero(level[1:] < level[:-1])
-    if len(falls):
-        leading = packed >> places
-        run = np.unique(leading[falls])
-        if len(run) > FEWEST_RUNS + len(values) // 1000:  # numbers that differ in their last digits only
-            return np.argsort(values, kind="stable").astype(np.int64, copy=False)
-        start, end = np.searchsorted(leading, run, side="left"), np.searchsorted(leading, run, side="right")
-        for a, b in zip(start.tolist(), end.tolist(), strict=True):
-            order[a:b] = order[a:b][np.argsort(level[a:b], kind="stable")]
+    if is_sorted(level):
+        return order
+    packed >>= places
+    alike = packed[1:] == packed[:-1]
+    rows = np.flatnonzero(np.append(alike, False) | np.concatenate([[False], alike]))
+    if len(rows) > len(values) // MOST_ALIKE:  # numbers that differ in their last digits only
+        return np.argsort(values, kind="stable").astype(np.int64, copy=False)
+    order[rows] = order[rows][np.lexsort((level[rows], packed[rows]))]
     return order
