@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 
 from orthocal import arrays
-from orthocal.arrays import group_sums, packed_argsort, sorting_order
+from orthocal.arrays import group_sums, packed_argsort, sorting_order, taken
 
 RNG = np.random.default_rng(0)
 NUMBERS = {
@@ -41,3 +41,12 @@ def test_sums_of_groups():
     group, value = np.sort(RNG.integers(0, 5, 20_000)), RNG.standard_normal(20_000)
     np.testing.assert_allclose(group_sums(group, value, 7), np.bincount(group, value, 7))
     np.testing.assert_allclose(group_sums(group, value, 5), np.bincount(group, value, 5))
+
+
+@pytest.mark.parametrize(
+    "values", [np.full(20_000, 3.0), RNG.standard_normal(20_000), np.r_[1.0, np.zeros(9_999), 1.0]]
+)
+def test_taking_rows_is_indexing(values):
+    rows = RNG.permutation(len(values))
+    for some in (rows, rows[:5], slice(3, 8), values > 0):
+        np.testing.assert_array_equal(taken(values, some), values[some])

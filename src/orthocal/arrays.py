@@ -56,6 +56,18 @@ def sorting_order(values: Floats) -> Rows:
     )
 
 
+def taken(values: Floats, rows: Rows) -> Floats:
+    """Return the values of some rows; where all are the same number, without looking each of them up in memory."""
+    if isinstance(rows, np.ndarray) and rows.dtype.kind == "i" and len(rows) > MANY and is_constant(values):
+        return np.full(len(rows), values[0])
+    return values[rows]
+
+
+def is_constant(values: Floats) -> bool:
+    """Return whether all values are the same number."""
+    return len(values) > 0 and bool(values[0] == values[-1] and values.min() == values.max())
+
+
 MOST_ALIKE = 4
 """One row in so many may share its leading bits with another; where more do, all are sorted again."""
 

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from orthocal.arrays import taken
 from orthocal.errors import require_finite, require_length
 
 if TYPE_CHECKING:
@@ -63,7 +64,7 @@ class QuadraticLoss:
         return len(self.numerator)
 
     def __getitem__(self, rows: Rows) -> QuadraticLoss:
-        denominator = self.denominator[rows]
+        denominator = taken(self.denominator, rows)
         return QuadraticLoss(
             self.numerator[rows],
             denominator,

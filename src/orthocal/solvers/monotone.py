@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 from scipy.optimize import isotonic_regression
 
-from orthocal.arrays import sorting_order
+from orthocal.arrays import is_constant, sorting_order
 from orthocal.losses import HingeLoss, Loss, QuadraticLoss, total_mass
 from orthocal.solvers.constants import PRECISION, constants, finite_bounds
 
@@ -188,11 +188,11 @@ def pooled(loss: QuadraticLoss, prediction: Floats, count: Floats, order: Rows) 
     """Return the blocks of sorted rows, pooled a part at a time; rows as they are where masses can be negative."""
     if loss.denominator.min() <= 0:
         return Blocks(prediction[order], loss.numerator[order], loss.denominator[order], count[order])
-    parts = []
+    parts, alike = [], np.full(AT_ONCE, loss.denominator[0]) if is_constant(loss.denominator) else None
     for start in range(0, len(prediction), AT_ONCE):
         part = slice(start, start + AT_ONCE)
         rows = part if isinstance(order, slice) else order[part]
-        mass = loss.denominator[rows]
+        mass = loss.denominator[rows] if alike is None else alike[: len(prediction) - start]
         weight = mass if count is loss.denominator else count[rows]  # gathering is half the work
         parts.append(blocks_of(prediction[rows], loss.numerator[rows], mass, weight))
     return Blocks.together(parts)
