@@ -140,7 +140,9 @@ def readable(data: str) -> Iterator[None]:
 
 
 def _first_line(error: Exception) -> str:
-    return next((line for line in str(error).splitlines() if line.strip()), type(error).__name__)
+    """Of what was said first: Dask puts words of its own before it."""
+    said = str(error).partition("Original Message: ")[2] or str(error)
+    return next((line for line in said.splitlines() if line.strip()), type(error).__name__)
 
 
 def read_frame(data: str, *, as_it_is: bool = False) -> Any:
