@@ -30,10 +30,13 @@ QUICK = ["--propensity", "0.5", "--covariates", "x0,x1", "--folds", "2", "--samp
 
 @pytest.fixture(scope="module")
 def rows():
-    """2,000 rows of a trial: the prediction exaggerates, `n` has gaps, `id` tells rows apart."""
+    """2,000 rows of a trial: the prediction exaggerates, `n` has gaps and more digits than a float, `id` tells rows apart."""
     data = simulate_cate(2000, confounding=0, random_state=0)
     columns = {f"x{j}": data.X[:, j] for j in range(3)}
-    more = {"id": [f"{j:05}" for j in range(2000)], "n": pa.array([None if j % 7 == 0 else j for j in range(2000)])}
+    more = {
+        "id": [f"{j:05}" for j in range(2000)],
+        "n": pa.array([None if j % 7 == 0 else 2**60 + j for j in range(2000)]),
+    }
     sex = pa.array(np.where(data.X[:, 1] > 0, "f", "m").tolist())
     truth = {"tau": 1 + 2 * data.effect, "other": data.effect}
     return pa.table({**columns, "a": data.treatment, "y": data.y, **truth, **more, "sex": sex})
@@ -46,6 +49,7 @@ def folder(rows, tmp_path_factory):
     folder.mkdir()
     for part in range(4):
         parquet.write_table(rows.slice(500 * part, 500), folder / f"{part}.parquet")
+    (folder / "_SUCCESS").write_text("")  # what other tools leave there is no table
     return folder
 
 
@@ -101,9 +105,15 @@ def test_partitions_do_not_change_the_answer(rows, folder, scheduler, tmp_path):
         assert found[0][name] == pytest.approx(found[1][name], rel=1e-9), name
 
 
-def test_the_bound_of_a_grid_is_told():
-    assert large._words_of_bound(0.0) == {}
-    assert large._words_of_bound(0.0123)["bound of the grid"].startswith("0.0123: ")
+def test_a_grid_tells_its_bound_and_an_exact_map_needs_none(folder, scheduler, tmp_path, monkeypatch):
+    monkeypatch.setattr("orthocal.distributed.fitting.CELLS", 8)
+    steps = {}
+    for how in ("--exact", "--no-exact"):
+        arguments = ["calibrate", folder, *COMMON, *QUICK, "--holdout", "0", "--scheduler", scheduler, how]
+        assert run(*arguments, "--out", tmp_path / how) == 0
+        steps[how] = len(load(tmp_path / how / "map.json").edges)
+        assert ("bound of the grid" in (tmp_path / how / "report.html").read_text()) == (how == "--no-exact")
+    assert steps["--exact"] > 8 > steps["--no-exact"]
 
 
 def test_processes_of_its_own_are_started_and_ended(folder, tmp_path):
@@ -142,6 +152,8 @@ def test_a_dry_run_says_what_would_be_done_and_does_nothing(folder, scheduler, t
     assert plan["engine"] == f"Dask, scheduler at {scheduler}"
     assert plan["key"] == "id"
     assert plan["covariates"] == "6: x0, x1, x2, other, n, sex"
+    assert run(*arguments, "--key", "x0", "--out", tmp_path / "out") == 0
+    assert json.loads(capsys.readouterr().out)["plan"]["covariates"] == "5: x1, x2, other, n, sex"
     assert plan["folds"] == "5, by a hash of the key: 15 learner fits"
     assert not (tmp_path / "out").exists()
 
