@@ -103,8 +103,8 @@ def require_folder(folder: Path) -> None:
 def all_or_nothing(folder: Path, own: Sequence[str] = ()) -> Iterator[Path]:
     """Give a scratch folder inside `folder`; its files move up only if nothing fails.
 
-    `own` are patterns of files that an earlier run may have left: those not written again are removed, so that results of two
-    runs never mix. On failure, folders that were made for the occasion go too.
+    `own` are patterns of files that an earlier run may have left, in folders of it too: those not written again are removed, so
+    that results of two runs never mix. On failure, folders that were made for the occasion go too.
     """
     folder = folder.resolve()
     require_folder(folder)
@@ -115,14 +115,28 @@ def all_or_nothing(folder: Path, own: Sequence[str] = ()) -> Iterator[Path]:
         yield scratch
         for pattern in own:
             for stale in folder.glob(pattern):
-                stale.unlink()
-        for file in sorted(scratch.iterdir()):
-            file.replace(folder / file.name)
+                _remove(stale, folder)
+        for file in sorted(scratch.rglob("*")):
+            _move(file, folder / file.relative_to(scratch))
         made = []
     finally:
         shutil.rmtree(scratch, ignore_errors=True)
         for path in made:
             path.rmdir()
+
+
+def _remove(stale: Path, folder: Path) -> None:
+    """Remove a file, and the folder inside `folder` that it leaves empty."""
+    stale.unlink()
+    if stale.parent != folder and not any(stale.parent.iterdir()):
+        stale.parent.rmdir()
+
+
+def _move(file: Path, target: Path) -> None:
+    if file.is_dir():
+        target.mkdir(exist_ok=True)
+    else:
+        file.replace(target)
 
 
 def file_names(texts: Iterable[str]) -> list[str]:

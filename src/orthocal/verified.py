@@ -37,8 +37,8 @@ class Verified:
     after : Assessment or None
         On the held-out rows; None when nothing was held out, for the map has seen every row.
     comparison : Comparison or None
-    judged : array
-        The rows the verdict rests on.
+    judged : array or range
+        The rows the verdict rests on; a range only counts them.
     by_seed : tuple of (float, float)
         Error before and after, of the whole job done again with other draws of the folds and the same rows held out.
     reason : str
@@ -49,7 +49,7 @@ class Verified:
     before: Assessment
     after: Assessment | None
     comparison: Comparison | None
-    judged: Integers
+    judged: Integers | range
     by_seed: tuple[tuple[float, float], ...] = ()
     reason: str = ""
 
@@ -74,7 +74,7 @@ def calibrate_and_verify(
 
     `holdout` = 0 fits the map on all rows; then nothing can be said about it, only about the prediction before it.
     """
-    _require_share(holdout)
+    require_share(holdout)
     if observations.prediction is None:
         raise OrthocalError(
             "`prediction` must be given. Pass predictions of a model that was not trained on these rows."
@@ -116,19 +116,23 @@ def hold_out(
     holdout: float, effect: Effect, observations: Observations, rng: np.random.Generator
 ) -> tuple[Integers, Integers]:
     """Return the rows the map is fitted on and the rows it is judged on: all for both where nothing is held out."""
-    _require_share(holdout)
+    require_share(holdout)
     fitted = judged = np.arange(len(observations))
     if holdout > 0:
         part = split_rows(1 - holdout, effect.strata(observations), observations.groups, rng)
         fitted, judged = np.flatnonzero(part == 0), np.flatnonzero(part == 1)
-    if len(judged) < 2 or len(fitted) < 2:
-        raise OrthocalError(
-            f"`holdout`={holdout} leaves too few of the {len(observations)} rows on one side. Use more data."
-        )
+    require_both_sides(holdout, len(observations), len(fitted), len(judged))
     return fitted, judged
 
 
-def _require_share(holdout: float) -> None:
+def require_both_sides(holdout: float, rows: int, fitted: int, judged: int) -> None:
+    """There are rows to fit a map on, and rows to judge it on."""
+    if judged < 2 or fitted < 2:
+        raise OrthocalError(f"`holdout`={holdout} leaves too few of the {rows} rows on one side. Use more data.")
+
+
+def require_share(holdout: float) -> None:
+    """A share of the rows is held out, or none."""
     if not 0 <= holdout < 1:
         raise OrthocalError(
             f"`holdout` must lie in [0, 1); it is {holdout}. 0.3 keeps three rows of ten for the verdict."

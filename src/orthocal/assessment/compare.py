@@ -14,6 +14,7 @@ from orthocal.losses import rows_that_count
 from orthocal.observations import as_numbers
 
 if TYPE_CHECKING:
+    from orthocal.assessment.parts import Decision
     from orthocal.losses import Loss
 
 
@@ -53,9 +54,17 @@ def compare(before: Any, after: Any, loss: Loss, *, level: float = 0.95, cost: f
     before, _ = rows_that_count(before, loss)
     after, loss = rows_that_count(after, loss)
     difference = loss.at(after).value(after) - loss.at(before).value(before)
-    mean, error, (low, high) = weighted_mean(difference, loss, level)
+    mean, error, interval = weighted_mean(difference, loss, level)
     units = len(loss) if loss.groups is None else len(np.unique(loss.groups))
+    decision = None if cost is None else decision_change(before, after, loss, cost, level)
+    return concluded(mean, error, interval, units, level, decision)
+
+
+def concluded(
+    mean: float, error: float, interval: tuple[float, float], units: int, level: float, decision: Decision | None
+) -> Comparison:
+    """Return the verdict on a mean difference of losses, after minus before, over so many rows or clusters."""
+    low, high = interval
     harm = float(t_law.sf(mean / error, units - 1)) if error > 0 else float(mean <= 0)
     word = "improved" if high < 0 else "harmed" if low > 0 else "no detectable change"
-    decision = None if cost is None else decision_change(before, after, loss, cost, level)
-    return Comparison(mean, error, (low, high), harm, word, level, decision)
+    return Comparison(mean, error, interval, harm, word, level, decision)

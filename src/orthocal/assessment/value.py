@@ -45,7 +45,7 @@ def decision_value(rows: Rows, cost: float, level: float) -> Stage[Value]:
     else:
         _, (centred,) = merged((yield partial(_cluster_gains, cost=cost, mean=mean)))
         units, squares = len(centred), float(centred @ centred)
-    error, interval = _error_of_mean(mean, squares, units, float(total), level)
+    error, interval = error_of_mean(mean, squares, units, float(total), level)
     costs = yield from _quantiles(np.linspace(0.02, 0.98, CURVE), int(count))
     above, all_of = np.sum((yield partial(_gains_above, costs=costs)), axis=0)
     curve = {"cost": costs, "by_prediction": above / total, "everyone": all_of / total}
@@ -107,12 +107,13 @@ def weighted_mean(values: Floats, loss: Loss, level: float) -> tuple[float, floa
         codes, index = np.unique(loss.groups, return_inverse=True)
         units = len(codes)
         centred = group_sums(index, centred, units)
-    return mean, *_error_of_mean(mean, float(centred @ centred), units, total, level)
+    return mean, *error_of_mean(mean, float(centred @ centred), units, total, level)
 
 
-def _error_of_mean(
+def error_of_mean(
     mean: float, squares: float, units: int, total: float, level: float
 ) -> tuple[float, tuple[float, float]]:
+    """Return standard error and interval of a mean from the centred squares of its units, which are rows or clusters."""
     if units < 2:
         raise OrthocalError(
             f"A comparison must rest on at least two rows, or clusters; there is {units}. Use more data."

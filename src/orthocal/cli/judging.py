@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
 
 import typer
 
+from orthocal.cli.cluster import chosen_engine
+from orthocal.cli.large import Fit, Output, assess_on_dask, calibrate_on_dask
 from orthocal.cli.options import (
     Arm,
     By,
@@ -15,15 +16,17 @@ from orthocal.cli.options import (
     Correction,
     Cost,
     Covariates,
-    Data,
     DryRun,
     EffectName,
+    Engine,
+    Exact,
     Folds,
     Groups,
     Holdout,
     Instrument,
     Jobs,
     Json,
+    Key,
     Level,
     Method,
     OnePrediction,
@@ -32,39 +35,30 @@ from orthocal.cli.options import (
     Predictions,
     Propensity,
     Quantile,
+    Sample,
+    Scheduler,
     Seed,
+    Tables,
     Target,
     Treatment,
     Weight,
 )
 from orthocal.cli.planning import DRAWS, Asked, plan_of, words_of_fit
 from orthocal.cli.reading import only
-from orthocal.cli.screen import learning, show_plan
+from orthocal.cli.screen import learning
 from orthocal.cli.writing import (
+    ASSESS_FILES,
+    CALIBRATE_FILES,
+    announced,
     draw,
     print_files,
+    print_json,
     print_verdict,
     record_of,
     spread_over_seeds,
-    to_text,
     write_json,
     write_verdict,
 )
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
-
-CALIBRATE_FILES = (
-    "report.html",
-    "before.png",
-    "after.png",
-    "before-after.png",
-    "map.json",
-    "assessment.json",
-    "calibrated.*",
-)
-ASSESS_FILES = ("report.html", "reliability-*.png", "assessment.json")
-"""What a run may write into its folder."""
 
 
 def demo(out: Out = Path("orthocal-demo"), method: Method = "auto", seed: Seed = 0, jobs: Jobs = -1) -> None:
@@ -91,7 +85,7 @@ def demo(out: Out = Path("orthocal-demo"), method: Method = "auto", seed: Seed =
 
 
 def calibrate(
-    data: Data,
+    data: Tables,
     outcome: Outcome,
     treatment: Treatment,
     prediction: OnePrediction,
@@ -115,6 +109,11 @@ def calibrate(
     by: By = None,
     seed: Seed = 0,
     jobs: Jobs = -1,
+    engine: Engine = "memory",
+    scheduler: Scheduler = None,
+    sample: Sample = None,
+    key: Key = None,
+    exact: Exact = None,
     out: Out = Path("orthocal-out"),
     dry_run: DryRun = False,
     as_json: Json = False,
@@ -129,34 +128,36 @@ def calibrate(
     predicted = only(prediction)
     draws = DRAWS if holdout else 1  # without rows to judge the map on, nothing is done again
     settings = {"quantile": quantile, "level": level, "target": target, "correction": correction}
-    plan = plan_of(
-        Asked(
-            data=data,
-            outcome=outcome,
-            treatment=treatment,
-            predictions=[predicted],
-            effect=effect,
-            settings=settings,
-            instrument=instrument,
-            arm=arm,
-            control=control,
-            propensity=propensity,
-            covariates=covariates,
-            weight=weight,
-            groups=groups,
-            folds=folds,
-            clip=clip,
-            by=by,
-            seed=seed,
-            jobs=jobs,
-        ),
-        draws,
+    asked = Asked(
+        data=data,
+        outcome=outcome,
+        treatment=treatment,
+        predictions=[predicted],
+        effect=effect,
+        settings=settings,
+        instrument=instrument,
+        arm=arm,
+        control=control,
+        propensity=propensity,
+        covariates=covariates,
+        weight=weight,
+        groups=groups,
+        folds=folds,
+        clip=clip,
+        by=by,
+        seed=seed,
+        jobs=jobs,
     )
+    cluster = chosen_engine(engine, scheduler=scheduler, sample=sample, key=key, exact=exact)
+    if cluster is not None:
+        calibrate_on_dask(asked, cluster, Fit(method, holdout, cost), Output(out, dry_run, as_json))
+        return
+    plan = plan_of(asked, draws)
     new_calibrator(method)
     require_folder(out)
     fitted, judged = hold_out(holdout, plan.effect, plan.observations, generator(seed))
     words = {**plan.words, **words_of_fit(method, len(fitted), len(judged), holdout)}
-    if _announced({**words, "output": str(out)}, dry_run, as_json):
+    if announced({**words, "output": str(out)}, dry_run, as_json):
         return
     with all_or_nothing(out, CALIBRATE_FILES) as folder:
         with learning(draws):
@@ -173,15 +174,15 @@ def calibrate(
                 by=plan.by,
                 seeds=draws,
             )
-        add_calibrated(done.map, data, folder / f"calibrated{ending(data, FORMATS)}", predicted)
+        add_calibrated(done.map, Path(data), folder / f"calibrated{ending(Path(data), FORMATS)}", predicted)
         write_verdict(done, folder, f"{predicted}: effect of {treatment} on {outcome}", words)
     print_verdict(done, err=as_json)
     print_files(out, CALIBRATE_FILES, err=as_json)
-    _print_json(record_of(done), as_json)
+    print_json(record_of(done), as_json)
 
 
 def assess(
-    data: Data,
+    data: Tables,
     outcome: Outcome,
     treatment: Treatment,
     prediction: Predictions,
@@ -203,6 +204,10 @@ def assess(
     by: By = None,
     seed: Seed = 0,
     jobs: Jobs = -1,
+    engine: Engine = "memory",
+    scheduler: Scheduler = None,
+    sample: Sample = None,
+    key: Key = None,
     out: Out = Path("orthocal-out"),
     dry_run: DryRun = False,
     as_json: Json = False,
@@ -214,30 +219,33 @@ def assess(
     from orthocal.tables import all_or_nothing, file_names, require_folder
 
     settings = {"quantile": quantile, "level": level, "target": target, "correction": correction}
-    plan = plan_of(
-        Asked(
-            data=data,
-            outcome=outcome,
-            treatment=treatment,
-            predictions=prediction,
-            effect=effect,
-            settings=settings,
-            instrument=instrument,
-            arm=arm,
-            control=control,
-            propensity=propensity,
-            covariates=covariates,
-            weight=weight,
-            groups=groups,
-            folds=folds,
-            clip=clip,
-            by=by,
-            seed=seed,
-            jobs=jobs,
-        )
+    asked = Asked(
+        data=data,
+        outcome=outcome,
+        treatment=treatment,
+        predictions=prediction,
+        effect=effect,
+        settings=settings,
+        instrument=instrument,
+        arm=arm,
+        control=control,
+        propensity=propensity,
+        covariates=covariates,
+        weight=weight,
+        groups=groups,
+        folds=folds,
+        clip=clip,
+        by=by,
+        seed=seed,
+        jobs=jobs,
     )
+    cluster = chosen_engine(engine, scheduler=scheduler, sample=sample, key=key)
+    if cluster is not None:
+        assess_on_dask(asked, cluster, cost, Output(out, dry_run, as_json))
+        return
+    plan = plan_of(asked)
     require_folder(out)
-    if _announced({**plan.words, "output": str(out)}, dry_run, as_json):
+    if announced({**plan.words, "output": str(out)}, dry_run, as_json):
         return
     with all_or_nothing(out, ASSESS_FILES) as folder:
         with learning(DRAWS):
@@ -252,17 +260,4 @@ def assess(
     for name, verdict in verdicts.items():
         typer.echo(f"{name}\n{verdict.summary()}\n{spread[name]}\n", err=as_json)
     print_files(out, ASSESS_FILES, err=as_json)
-    _print_json(record, as_json)
-
-
-def _announced(words: Mapping[str, str], dry_run: bool, as_json: bool) -> bool:
-    """Say what will be done, and whether that was all that was asked for."""
-    show_plan(words)
-    if dry_run:
-        _print_json({"plan": dict(words)}, as_json)
-    return dry_run
-
-
-def _print_json(record: Mapping[str, Any], as_json: bool) -> None:
-    if as_json:
-        typer.echo(to_text(record), nl=False)
+    print_json(record, as_json)

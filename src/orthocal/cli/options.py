@@ -5,9 +5,13 @@ from typing import Annotated
 
 import typer
 
-Data = Annotated[
-    Path,
-    typer.Argument(metavar="DATA", help="Table, one row per person: .csv, .csv.gz or .parquet.", show_default=False),
+Tables = Annotated[
+    str,
+    typer.Argument(
+        metavar="DATA",
+        help="Table, one row per person: .csv, .csv.gz or .parquet. With --engine dask also a folder of them or a pattern.",
+        show_default=False,
+    ),
 ]
 Outcome = Annotated[str, typer.Option("--outcome", help="Outcome column.")]
 Treatment = Annotated[str, typer.Option("--treatment", help="Treatment column.")]
@@ -43,7 +47,28 @@ Holdout = Annotated[float, typer.Option("--holdout", help="Share of rows kept fo
 Folds = Annotated[int, typer.Option("--folds", help="Folds of cross-fitting.")]
 Clip = Annotated[float, typer.Option("--clip", help="Fitted propensities are kept inside [clip, 1 - clip].")]
 Seed = Annotated[int, typer.Option("--seed", help="Seed of folds and learners.")]
-Jobs = Annotated[int, typer.Option("--jobs", help="Learner fits that run at once; -1 for all cores.")]
+Jobs = Annotated[
+    int, typer.Option("--jobs", help="Learner fits, or processes of Dask, that run at once; -1 for all cores.")
+]
+Engine = Annotated[str, typer.Option("--engine", help="memory, or dask for tables larger than memory.")]
+Scheduler = Annotated[
+    str | None,
+    typer.Option(
+        "--scheduler", help="Address of a Dask scheduler; processes of this machine if left out (engine dask)."
+    ),
+]
+Sample = Annotated[
+    int | None,
+    typer.Option("--sample", help="Rows that nuisances are learnt on; 200000 if left out (engine dask)."),
+]
+Key = Annotated[
+    str | None,
+    typer.Option("--key", help="Column that tells rows apart; their contents if left out (engine dask)."),
+]
+Exact = Annotated[
+    bool | None,
+    typer.Option("--exact/--no-exact", help="Isotonic maps: of all rows, or on a fine grid (engine dask)."),
+]
 DryRun = Annotated[bool, typer.Option("--dry-run", help="Check everything, say what would be done, and stop.")]
 Json = Annotated[bool, typer.Option("--json", help="Print the verdict as JSON; words go to standard error.")]
 Out = Annotated[Path, typer.Option("--out", help="Folder for the results.")]

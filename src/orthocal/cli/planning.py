@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from orthocal.cli.reading import chosen_effect, level_of, observe_table, roles_of, subgroups
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
-    from pathlib import Path
 
     from orthocal.nuisances import Nuisance
     from orthocal.observations import Observations
@@ -25,7 +25,7 @@ NAMED = 8
 class Asked:
     """What `calibrate` and `assess` are both asked, in the words of the command line."""
 
-    data: Path
+    data: str
     outcome: str
     treatment: str
     predictions: Sequence[str]
@@ -80,7 +80,7 @@ def plan_of(asked: Asked, draws: int = DRAWS) -> Plan:
     from orthocal.orthogonal import Recipe
     from orthocal.tables import column, read_table
 
-    table = read_table(asked.data)
+    table = read_table(Path(asked.data))
     levels = {name: level_of(getattr(asked, name), table, asked.treatment) for name in ("arm", "control")}
     effect = chosen_effect(asked.effect, **levels, **asked.settings)
     roles = roles_of(asked.outcome, asked.treatment, asked.predictions[0], asked.instrument, asked.weight, asked.groups)
@@ -93,8 +93,8 @@ def plan_of(asked: Asked, draws: int = DRAWS) -> Plan:
     assign_folds(asked.folds, effect.strata(observations), observations.groups, asked.seed)
     learnt = [nuisance for nuisance in nuisances if not set(nuisance.names) <= set(given)]
     words = {
-        **_words_of_data(asked, effect, len(observations), X.column_names),
-        "learners": _words_of_learners(learnt, list(given)),
+        **words_of_data(asked, effect, len(observations), X.column_names),
+        "learners": words_of_learners(learnt, list(given)),
         "folds": f"{asked.folds}, draws of them {draws}: {len(learnt) * asked.folds * draws} learner fits",
         "clip": f"fitted propensities are kept inside [{asked.clip:g}, {1 - asked.clip:g}]",
         "seed": str(asked.seed),
@@ -108,7 +108,8 @@ def words_of_fit(method: Any, fitted: int, judged: int, holdout: float) -> dict[
     return {"method": str(method), "map": f"fitted on {fitted:,} rows", "verdict": verdict}
 
 
-def _words_of_data(asked: Asked, effect: Any, rows: int, covariates: list[str]) -> dict[str, str]:
+def words_of_data(asked: Asked, effect: Any, rows: int, covariates: Sequence[str]) -> dict[str, str]:
+    """Say what the data are and which column plays which part."""
     from orthocal.effects.words import words_of
 
     optional = {"instrument": asked.instrument, "weight": asked.weight, "clusters": asked.groups, "subgroups": asked.by}
@@ -123,7 +124,8 @@ def _words_of_data(asked: Asked, effect: Any, rows: int, covariates: list[str]) 
     }
 
 
-def _words_of_learners(learnt: Sequence[Nuisance], given: list[str]) -> str:
+def words_of_learners(learnt: Sequence[Nuisance], given: list[str]) -> str:
+    """Say what learns which nuisance."""
     from orthocal.nuisances.learners import choose_learners
 
     names: dict[str, list[str]] = {}

@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from orthocal.errors import OrthocalError
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
 
     from pyarrow import Table
 
     from orthocal.observations import Observations
+
+SPOKEN = {"y": "outcome", "sample_weight": "weight"}
+"""What a role is called on the command line, where that is another word."""
 
 
 def roles_of(
@@ -33,23 +37,28 @@ def observe_table(
     from orthocal.observations import observe
     from orthocal.tables import column, select
 
-    taken = {*roles.values(), *predictions, propensity}
-    names = split_names(covariates) if covariates else [name for name in table.column_names if name not in taken]
+    X = select(table, covariate_names(table.column_names, roles, covariates, (*predictions, propensity)), "covariate")
+    found = {
+        role: None if name is None else column(table, name, SPOKEN.get(role, role)) for role, name in roles.items()
+    }
+    known = {} if propensity is None else {propensity_name(roles): number_or(propensity, partial(_propensity, table))}
+    return X, observe(X, found.pop("y"), **found), known
+
+
+def covariate_names(
+    there: Sequence[str], roles: dict[str, str | None], covariates: str | None, taken: Sequence[str | None]
+) -> list[str]:
+    """Return the covariates that were named or, where none were, every column without a role that is not taken otherwise."""
+    names = split_names(covariates) if covariates else [n for n in there if n not in {*roles.values(), *taken}]
     seen = [name for name in names if name in {roles[role] for role in ("y", "treatment", "instrument")}]
     if seen:
         raise OrthocalError(
             f"`--covariates` must not name the outcome, treatment or instrument; {seen[0]!r} is one. Leave it out."
         )
-    X = select(table, names, "covariate")
-    spoken = {"y": "outcome", "sample_weight": "weight"}
-    found = {
-        role: None if name is None else column(table, name, spoken.get(role, role)) for role, name in roles.items()
-    }
-    known = {} if propensity is None else {_propensity_name(roles): _number_or_column(table, propensity)}
-    return X, observe(X, found.pop("y"), **found), known
+    return names
 
 
-def _propensity_name(roles: dict[str, str | None]) -> str:
+def propensity_name(roles: dict[str, str | None]) -> str:
     """With an instrument, its propensity is the one that can be known."""
     return "propensity" if roles["instrument"] is None else "instrument_propensity"
 
@@ -67,13 +76,18 @@ def split_names(text: str) -> list[str]:
     return [name.strip() for name in text.split(",")]
 
 
-def _number_or_column(table: Table, text: str) -> Any:
-    from orthocal.tables import column
-
+def number_or(text: str, found: Callable[[str], Any]) -> Any:
+    """Return a number or, where the text is none, the column it names."""
     try:
         return float(text)
     except ValueError:
-        return column(table, text, "propensity")
+        return found(text)
+
+
+def _propensity(table: Table, name: str) -> Any:
+    from orthocal.tables import column
+
+    return column(table, name, "propensity")
 
 
 def chosen_effect(name: str, **settings: Any) -> Any:

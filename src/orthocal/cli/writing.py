@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 import typer
 
+from orthocal.cli.screen import show_plan
+
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
     from pathlib import Path
@@ -14,6 +16,19 @@ if TYPE_CHECKING:
     from orthocal.assessment import Assessment
     from orthocal.cli.planning import Plan
     from orthocal.verified import Verified
+
+CALIBRATE_FILES = (
+    "report.html",
+    "before.png",
+    "after.png",
+    "before-after.png",
+    "map.json",
+    "assessment.json",
+    "calibrated.*",
+    "calibrated/part-*.parquet",
+)
+ASSESS_FILES = ("report.html", "reliability-*.png", "assessment.json")
+"""What a run may write into its folder."""
 
 
 def spread_over_seeds(plan: Plan, verdicts: Mapping[str, Assessment], draws: int) -> dict[str, str]:
@@ -80,8 +95,9 @@ def _words_of(done: Verified) -> Iterator[str]:
     if done.reason:
         yield f"Method: {done.reason}"
     yield story(done.before, done.after, done.comparison)
-    seeds = ", ".join(f"{before:.4g} to {after:.4g}" for before, after in done.by_seed)
-    yield f"Error before to after, over {len(done.by_seed)} draws of the folds: {seeds}\n"
+    if done.by_seed:
+        seeds = ", ".join(f"{before:.4g} to {after:.4g}" for before, after in done.by_seed)
+        yield f"Error before to after, over {len(done.by_seed)} draws of the folds: {seeds}\n"
 
 
 def draw(verdict: Assessment, path: Path, title: str) -> None:
@@ -111,7 +127,21 @@ def to_text(record: Mapping[str, Any]) -> str:
     return json.dumps(record, indent=1, allow_nan=False) + "\n"
 
 
+def announced(words: Mapping[str, str], dry_run: bool, as_json: bool) -> bool:
+    """Say what will be done, and whether that was all that was asked for."""
+    show_plan(words)
+    if dry_run:
+        print_json({"plan": dict(words)}, as_json)
+    return dry_run
+
+
+def print_json(record: Mapping[str, Any], as_json: bool) -> None:
+    """Print a record to standard output, if that was asked for."""
+    if as_json:
+        typer.echo(to_text(record), nl=False)
+
+
 def print_files(out: Path, patterns: Sequence[str], *, err: bool = False) -> None:
-    """Name the files a run has written."""
-    names = sorted({file.name for pattern in patterns for file in out.glob(pattern)})
+    """Name the files a run has written; of those in a folder inside, the folder."""
+    names = sorted({file.relative_to(out).parts[0] for pattern in patterns for file in out.glob(pattern)})
     typer.echo(f"Wrote to {out}: {', '.join(names)}", err=err)

@@ -9,6 +9,7 @@ import numpy as np
 from sklearn.base import BaseEstimator
 
 from orthocal.assessment.assess import Settings
+from orthocal.distributed.comparing import compared
 from orthocal.distributed.fitting import fitted
 from orthocal.distributed.judging import judged
 from orthocal.distributed.preparing import ASKED, Learning, chosen, prepared, with_asked
@@ -25,7 +26,7 @@ if TYPE_CHECKING:
     import os
     from collections.abc import Mapping, Sequence
 
-    from orthocal.assessment import Assessment
+    from orthocal.assessment import Assessment, Comparison
     from orthocal.calibrators import Calibrator
     from orthocal.effects import Effect
     from orthocal.maps import Map
@@ -206,12 +207,21 @@ class CausalCalibrator(BaseEstimator):  # type: ignore[misc]
         bins, level, cost, draws, random_state
             As in `orthocal.assess`.
         """
-        job = self._require_fitted().job_
-        job = replace(job, columns=replace(job.columns, by=tuple(by)))
-        if self.estimator is not None and job.columns.prediction == ASKED:
-            frame = with_asked(frame, self.estimator, job.effect)
-        source = Source(chosen(frame, job.columns), job, self.map_ if calibrated else None)
+        source = replace(self._source_of(frame, tuple(by)), map=self.map_ if calibrated else None)
         return judged(source, Settings(bins, level, cost, {}, draws, random_state))
+
+    def compare(self, frame: Any, *, level: float = 0.95, cost: float | None = None) -> Comparison:
+        """Say whether calibration did good or harm on the rows of a frame with the columns of `fit`, in one pass.
+
+        The numbers of `orthocal.compare`. **Compare on rows the map has not seen.**
+
+        Parameters
+        ----------
+        frame : dask.dataframe.DataFrame
+        level, cost
+            As in `orthocal.compare`.
+        """
+        return compared(self._source_of(frame), self.map_, level=level, cost=cost)
 
     def get_params(self, deep: bool = True) -> dict[str, Any]:
         """Return the parameters, `effect` among them, whose attribute is a method."""
@@ -227,6 +237,14 @@ class CausalCalibrator(BaseEstimator):  # type: ignore[misc]
             frame = with_asked(frame, self.estimator, effect)
         settings = Learning(self.learners, self.folds, self.clip, self.random_state, self.sample)
         return prepared(frame, columns, effect, settings, all_covariates)
+
+    def _source_of(self, frame: Any, by: tuple[str, ...] = ()) -> Source:
+        """Return the rows of a frame with the nuisances of `fit`."""
+        job = self._require_fitted().job_
+        job = replace(job, columns=replace(job.columns, by=by))
+        if self.estimator is not None and job.columns.prediction == ASKED:
+            frame = with_asked(frame, self.estimator, job.effect)
+        return Source(chosen(frame, job.columns), job)
 
     def _require_fitted(self) -> Self:
         if "map_" not in self.__dict__:
