@@ -219,12 +219,13 @@ def _columns(asked: Asked, key: str | None, there: Sequence[str]) -> Columns:
 def _plan(asked: Asked, cluster: Cluster, table: Table, holdout: float) -> tuple[dict[str, str], Division]:
     """Look at a few rows and count all of them, and say what will be done."""
     from orthocal.distributed.dividing import division
+    from orthocal.distributed.passes import partitions
     from orthocal.distributed.preparing import chosen
     from orthocal.distributed.rows import observed
     from orthocal.distributed.training import probe, require_defined
 
     known = replace(table.columns, covariates=())
-    few = probe(list(chosen(table.frame, known).to_delayed()), known, table.effect)
+    few = probe(partitions(chosen(table.frame, known)), known, table.effect)
     wanted, _ = require_defined(table.effect, observed(few, known), known)
     found = division(table.frame, table.key, holdout, asked.seed)
     given = list(known.given)

@@ -76,8 +76,8 @@ class CausalCalibrator(BaseEstimator):  # type: ignore[misc]
     >>> calibrator = CausalCalibrator(method="linear", random_state=0).fit(
     ...     dd.from_pandas(table, npartitions=4), outcome="y", treatment="a", prediction="tau",
     ...     nuisances={name: name for name in data.nuisances})
-    >>> [round(number, 1) for number in calibrator.calibrate([1.0, 3.0])]
-    [0.0, 1.0]
+    >>> (calibrator.calibrate([1.0, 3.0]) + 0.0).round(1)
+    array([0., 1.])
     """
 
     effect = EffectParameter()

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from orthocal.distributed.hashing import folds_of, keys_of, sampled
-from orthocal.distributed.passes import merged
+from orthocal.distributed.passes import merged, partitions
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -43,7 +43,7 @@ class Division(NamedTuple):
 
 def division(frame: Any, by: Sequence[str], share: float, seed: int) -> Division:
     """Count the rows that `divided` will set apart, in one pass over the columns that tell rows apart."""
-    return merged(list(frame[list(by)].to_delayed()), _counts, Division.merge, tuple(by), share, seed)
+    return merged(partitions(frame[list(by)]), _counts, Division.merge, tuple(by), share, seed)
 
 
 def divided(frame: Any, by: Sequence[str], share: float, seed: int) -> tuple[Any, Any]:

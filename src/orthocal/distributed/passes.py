@@ -20,6 +20,14 @@ class PartitionWarning(UserWarning):
     """A partition looks odd, though it does no harm."""
 
 
+def partitions(frame: Any) -> list[Any]:
+    """Return the partitions of a frame as the user counts them: Dask would read small files together."""
+    import dask
+
+    with dask.config.set({"dataframe.parquet.minimum-partition-size": 1}):
+        return list(frame.to_delayed())
+
+
 def each(parts: Sequence[Any], function: Callable[..., T], *shared: Any, first: int = 0) -> list[T | None]:
     """Return ``function(partition, its number, *shared)`` of every partition, in order; None of an empty one."""
     import dask

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from orthocal.distributed.passes import merged
+from orthocal.distributed.passes import merged, partitions
 from orthocal.distributed.rows import Columns, Job, fitted_of, observed, require_columns
 from orthocal.distributed.source import Source
 from orthocal.distributed.training import (
@@ -62,16 +62,16 @@ def prepared(frame: Any, columns: Columns, effect: Effect, how: Learning, all_co
         )
     require_columns(columns, list(frame.columns))
     known = replace(columns, covariates=())
-    few = probe(list(chosen(frame, known).to_delayed()), known, effect)
+    few = probe(partitions(chosen(frame, known)), known, effect)
     wanted, divisors = require_defined(effect, observed(few, known), known)
     job = Job(known, effect, how.clip, how.folds, how.seed, divisors=divisors)
     learners: dict[str, Any] = {}
     unknown = [n.name for n in wanted if not set(n.names) <= set(columns.given)]
     if unknown or any(callable(value) for value in columns.given.values()):
-        taken = set(known.needed)
+        taken = set(replace(known, by=()).needed)
         names = tuple(name for name in frame.columns if name not in taken) if all_covariates else columns.covariates
         job = replace(job, columns=replace(columns, covariates=names))
-        job = replace(job, encoding=encoding_of(list(frame[list(names)].to_delayed()), job.columns))
+        job = replace(job, encoding=encoding_of(partitions(frame[list(names)]), job.columns))
     if unknown:
         job, learners = _learnt(frame, job, how)
     learnt = {n.name: learners.get(n.name, "") for n in wanted}

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, cast
 import numpy as np
 
 from orthocal.assessment.sweeps import Piece
-from orthocal.distributed.passes import each, merged
+from orthocal.distributed.passes import each, merged, partitions
 from orthocal.distributed.rows import Job, loss_of
 from orthocal.distributed.summaries import Cells, Inside, Line, Pairs, Sketch
 from orthocal.errors import OrthocalError, UnavailableError
@@ -53,13 +53,13 @@ class Source:
     @cached_property
     def parts(self) -> list[Any]:
         """Every partition, all columns."""
-        return list(self.frame.to_delayed())
+        return partitions(self.frame)
 
     @cached_property
     def prediction_parts(self) -> list[Any]:
         """Every partition, predictions and weights only: for passes that need no more."""
         columns = self.job.columns
-        return list(self.frame[[name for name in (columns.prediction, columns.sample_weight) if name]].to_delayed())
+        return partitions(self.frame[[name for name in (columns.prediction, columns.sample_weight) if name]])
 
     @property
     def kept(self) -> int:
