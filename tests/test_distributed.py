@@ -19,8 +19,9 @@ from orthocal.datasets import simulate_cate, simulate_late
 from orthocal.distributed import CausalCalibrator, assess
 from orthocal.distributed.hashing import folds_of, keys_of, sampled
 from orthocal.distributed.passes import PartitionWarning
+from orthocal.distributed.sketches import Inside, Sketch, histogram_wanted
 from orthocal.distributed.source import Source
-from orthocal.distributed.summaries import Cells, Inside, Line, Sketch, histogram_wanted
+from orthocal.distributed.summaries import Cells, Line
 from tests.test_sweeps import numbers
 
 COLUMNS = {"outcome": "y", "treatment": "a", "prediction": "tau"}
@@ -142,7 +143,7 @@ def test_the_bound_is_not_vacuous(monkeypatch):
 @pytest.mark.parametrize("how", [5, "uneven"])
 @pytest.mark.filterwarnings("ignore::orthocal.distributed.passes.PartitionWarning")
 def test_verdicts_are_those_of_memory(monkeypatch, weight, clusters, how):
-    monkeypatch.setattr("orthocal.distributed.source.ROWS_A_RANGE", 700)
+    monkeypatch.setattr("orthocal.distributed.ranges.ROWS_A_RANGE", 700)
     frame = table(3000, weight=weight)
     loss = loss_in_memory(frame, weight=weight is not None, groups=clusters)
     settings = {"cost": 0.1, "random_state": 0, "draws": 50}

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Any, TypeAlias
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
 
 Floats: TypeAlias = npt.NDArray[np.float64]
 Integers: TypeAlias = npt.NDArray[np.int64]
@@ -36,10 +39,23 @@ def step_of(values: Floats, edges: Floats) -> Integers:
     """Return for each value the number of its step ( , ] between increasing edges."""
     if len(edges) > FEW:
         return np.searchsorted(edges, values, side="left").astype(np.int64, copy=False)
-    step = np.zeros(len(values), dtype=np.uint8)
-    for edge in edges:
-        step += values > edge
-    return step.astype(np.int64)
+    step = np.empty(len(values), dtype=np.int64)
+    for rows in runs(len(values)):
+        count = np.zeros(rows.stop - rows.start, dtype=np.uint8)
+        for edge in edges:
+            count += values[rows] > edge
+        step[rows] = count
+    return step
+
+
+RUN = 2**15
+"""Rows that are worked on at once where many columns of them are needed: they stay in the cache."""
+
+
+def runs(n: int) -> Iterator[slice]:
+    """Divide n rows into runs."""
+    for start in range(0, n, RUN):
+        yield slice(start, min(start + RUN, n))
 
 
 def is_sorted(values: Floats) -> bool:

@@ -11,9 +11,10 @@ import numpy as np
 from scipy.stats import t as t_law
 
 from orthocal.arrays import sorting_order
-from orthocal.assessment.bins import at_constant, at_prediction, cut, mean_residual, residual_moments, table
+from orthocal.assessment.bins import at_constant, at_prediction, mean_residual, residual_moments, table
 from orthocal.assessment.bins_test import bins_test
 from orthocal.assessment.curve import monotone_curve
+from orthocal.assessment.cutting import cut
 from orthocal.assessment.decomposition import decompose
 from orthocal.assessment.error import (
     error_interval,

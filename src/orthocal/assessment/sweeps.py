@@ -188,6 +188,13 @@ def cluster_sums(groups: Integers, columns: Sequence[Floats]) -> tuple[Integers,
     return codes, np.array([group_sums(where, column, len(codes)) for column in columns])
 
 
+def pair_codes(piece: Piece, edges: Floats) -> Integers:
+    """One number for each pair of cluster and bin."""
+    assert piece.loss.groups is not None  # noqa: S101
+    runs, count = Runs(piece.prediction, edges), len(edges) + 1
+    return piece.loss.groups * count + runs.index
+
+
 def merged(answers: Sequence[tuple[Integers, Floats]]) -> tuple[Integers, Floats]:
     """Return (codes, sums) of all pieces together."""
     if len(answers) == 1:

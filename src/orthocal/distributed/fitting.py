@@ -10,8 +10,9 @@ import numpy as np
 
 from orthocal.calibrators import Histogram, Identity, Isotonic, Linear, new_calibrator
 from orthocal.calibrators.isotonic import isotonic_map
-from orthocal.distributed.source import Source, blocks
-from orthocal.distributed.summaries import CELLS, histogram_wanted
+from orthocal.distributed.ranges import blocks, ranges
+from orthocal.distributed.sketches import histogram_wanted
+from orthocal.distributed.summaries import CELLS
 from orthocal.errors import OrthocalError, require_at_least, require_whole
 from orthocal.losses import QuadraticLoss
 from orthocal.maps import AffineMap, StepMap
@@ -20,6 +21,7 @@ from orthocal.solvers.monotone import Blocks
 
 if TYPE_CHECKING:
     from orthocal.calibrators import Calibrator
+    from orthocal.distributed.source import Source
 
 
 @singledispatch
@@ -83,7 +85,7 @@ def _(calibrator: Isotonic, source: Source, *, exact: bool) -> Calibrator:
 def _range_blocks(source: Source, scale: float) -> Blocks:
     import dask
 
-    pieces = source.ranges()
+    pieces = ranges(source)
     least = min(dask.compute(*[dask.delayed(_least_mass)(piece) for piece in pieces]))
     if not least > 0:
         raise OrthocalError(

@@ -8,7 +8,7 @@ from orthocal.assessment.assess import Settings, judge
 from orthocal.assessment.subgroups import MOST_LEVELS
 from orthocal.distributed.overlap import SummedOverlap, overlap_in
 from orthocal.distributed.passes import merged
-from orthocal.distributed.source import DaskRows, Source
+from orthocal.distributed.ranges import DaskRows, ranges
 from orthocal.errors import OrthocalError
 
 if TYPE_CHECKING:
@@ -16,6 +16,7 @@ if TYPE_CHECKING:
 
     from orthocal.assessment import Assessment
     from orthocal.assessment.sweeps import Rows
+    from orthocal.distributed.source import Source
 
 
 def judged(source: Source, settings: Settings) -> Assessment:
@@ -23,7 +24,7 @@ def judged(source: Source, settings: Settings) -> Assessment:
     overlap = None
     if source.has_overlap:
         overlap = merged(source.parts, overlap_in, SummedOverlap.merge, source.job)
-    rows = DaskRows(source.ranges(), source.like)
+    rows = DaskRows(ranges(source), source.like)
     return judge(rows, settings, _subgroups(rows, source.job.columns.by), overlap)
 
 

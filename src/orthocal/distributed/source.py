@@ -8,26 +8,20 @@ from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 
-from orthocal.assessment.sweeps import Piece
 from orthocal.distributed.passes import each, merged, partitions
 from orthocal.distributed.rows import Job, loss_of
-from orthocal.distributed.summaries import Cells, Inside, Line, Pairs, Sketch
+from orthocal.distributed.sketches import Inside, Sketch
+from orthocal.distributed.summaries import Cells, Line, Pairs
 from orthocal.errors import OrthocalError, UnavailableError
-from orthocal.losses import Loss, QuadraticLoss, columns_of, of_columns, without_overlap
+from orthocal.losses import Loss, QuadraticLoss, without_overlap
 from orthocal.observations import as_numbers
-from orthocal.solvers.monotone import Blocks, blocks_of
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
     from orthocal.arrays import Floats
-    from orthocal.assessment.sweeps import Question, Rows
     from orthocal.maps import Map
 
 KEPT = 2**20
 """Predictions that sketches of all partitions keep together."""
-ROWS_A_RANGE = 2**20
-"""Rows of a range of predictions that are sorted together."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -99,30 +93,6 @@ class Source:
         """Of all outcomes."""
         return merged(self.parts, _outcomes, Sketch.merge, self.job, self.kept)
 
-    def ranges(self) -> list[Any]:
-        """Return the rows by ranges of the prediction, each sorted: delayed pieces, which the cluster keeps.
-
-        This is the one step that moves rows between workers.
-        """
-        import dask
-        from dask import dataframe as dd
-
-        count = max(1, -(-self.sketch.counts.rows // ROWS_A_RANGE))
-        inner = self.sketch.grid(count)
-        divisions = np.unique(
-            np.concatenate([[self.sketch.level[0]], np.nextafter(inner, np.inf), [self.sketch.level[-1]]])
-        )
-        job, move = dask.delayed(self.job, pure=False), dask.delayed(self.map, pure=False)
-        tables = [dask.delayed(_table)(part, number, job, move) for number, part in enumerate(self.parts)]
-        table = dd.from_delayed(tables, meta=_table_like(self.like, self.job.columns.by), verify_meta=False)
-        if len(divisions) > 2:
-            table = table.set_index("prediction", divisions=divisions.tolist(), drop=False)
-        else:
-            table = table.repartition(npartitions=1)
-        like = dask.delayed(self.like, pure=False)
-        pieces = [dask.delayed(_sorted)(part, like) for part in table.to_delayed()]
-        return list(dask.persist(*pieces))
-
     @cached_property
     def _first(self) -> tuple[Loss, float]:
         """The loss of a few rows, and the mean prediction of their partition."""
@@ -159,48 +129,6 @@ class Source:
     def has_overlap(self) -> bool:
         """Whether the loss tells how well treatment levels overlap."""
         return self._first_rows.overlap is not None
-
-
-class DaskRows:
-    """Rows sorted by prediction on a cluster: the pieces a verdict asks its questions of."""
-
-    def __init__(self, pieces: Sequence[Any], like: Loss) -> None:
-        import dask
-
-        self.like = like
-        sizes: Any = dask.compute(*[dask.delayed(len)(piece) for piece in pieces])
-        some = [(piece, size) for piece, size in zip(pieces, sizes, strict=True) if size]
-        self._starts = np.cumsum([0, *(size for _, size in some)])
-        self._pieces = [piece for piece, _ in some]
-
-    def ask(self, questions: Sequence[Question]) -> list[list[Any]]:
-        """Send all questions to every piece."""
-        import dask
-
-        told = dask.delayed(list(questions), pure=False, traverse=False)
-        places = [(number, int(self._starts[number])) for number in range(len(self._pieces))]
-        tasks = [dask.delayed(_answers)(piece, *at, told) for piece, at in zip(self._pieces, places, strict=True)]
-        return [list(answers) for answers in zip(*dask.compute(*tasks), strict=True)]
-
-    def among(self, column: str, level: Any) -> Rows:
-        """The rows of a subgroup."""
-        import dask
-
-        return DaskRows([dask.delayed(_of_group)(piece, column, level) for piece in self._pieces], self.like)
-
-    def levels(self, column: str, most: int) -> list[Any]:
-        """Return the levels of a column of subgroups."""
-        import dask
-
-        found = dask.compute(*[dask.delayed(_levels)(piece, column, most) for piece in self._pieces])
-        return list(np.unique(np.concatenate(found)).tolist())
-
-
-@dataclass(frozen=True, eq=False)
-class SortedPiece(Piece):
-    """A piece with the columns of its subgroups."""
-
-    by: Any = None
 
 
 def _predicted(part: Any, job: Job, map_: Map | None) -> tuple[Floats, Floats | None]:
@@ -275,54 +203,3 @@ def _few(part: Any, number: int, job: Job, map_: Map | None) -> tuple[Loss, floa
     del number
     prediction, loss = judged(part, job, map_)
     return (loss[np.arange(min(len(loss), 2))], float(prediction.mean())) if len(prediction) else None
-
-
-def _table_like(like: Loss, by: Sequence[str]) -> Any:
-    import pandas as pd
-
-    columns = {name: column[:0] for name, column in columns_of(like).items()}
-    return pd.DataFrame(
-        {"prediction": np.empty(0), **columns, **{f"by {name}": np.empty(0, dtype=object) for name in by}}
-    )
-
-
-def _table(part: Any, number: int, job: Job, map_: Map | None) -> Any:
-    """Rows of a partition as a frame that can be moved."""
-    import pandas as pd
-
-    try:
-        prediction, loss = judged(part, job, map_)
-    except OrthocalError as error:
-        raise OrthocalError(f"Partition {number}: {error}") from None
-    kept = part if len(part) == len(prediction) else part[part[job.columns.sample_weight] > 0]
-    by = {f"by {name}": kept[name].to_numpy(dtype=object) for name in job.columns.by}
-    return pd.DataFrame({"prediction": prediction, **columns_of(loss), **by})
-
-
-def _sorted(table: Any, like: Any) -> SortedPiece:
-    """Turn a range of rows back into a loss, sorted."""
-    order = np.argsort(table["prediction"].to_numpy(), kind="stable")
-    column = {name: table[name].to_numpy()[order] for name in table.columns}
-    prediction = column.pop("prediction")
-    by = {name[3:]: column.pop(name) for name in list(column) if name.startswith("by ")}
-    return SortedPiece(prediction, of_columns(like, column), by=by)
-
-
-def _answers(piece: Piece, number: int, start: int, questions: Sequence[Question]) -> list[Any]:
-    placed = Piece(piece.prediction, piece.loss, number, start)
-    return [question(placed) for question in questions]
-
-
-def _of_group(piece: SortedPiece, column: str, level: Any) -> Piece:
-    rows = np.flatnonzero(piece.by[column] == level)
-    return Piece(piece.prediction[rows], piece.loss[rows])
-
-
-def _levels(piece: SortedPiece, column: str, most: int) -> Any:
-    return np.array(sorted(set(piece.by[column].tolist()))[: most + 1])
-
-
-def blocks(piece: Piece, scale: float) -> Blocks:
-    """Return the blocks of a sorted piece, weights as numbers of rows."""
-    loss: Any = piece.loss
-    return blocks_of(piece.prediction, loss.numerator, loss.denominator, loss.weight * scale)

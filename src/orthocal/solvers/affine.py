@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, TypeVar
 
 import numpy as np
 
+from orthocal.arrays import runs
 from orthocal.errors import OrthocalError
 from orthocal.losses import HingeLoss, Loss, QuadraticLoss, total_mass
 from orthocal.solvers.constants import PRECISION, constants, finite_bounds
@@ -40,10 +41,13 @@ def _(loss: QuadraticLoss, prediction: Floats) -> tuple[float, float]:
     if prediction.min() == prediction.max():
         return average, 0.0
     middle = float(loss.denominator @ prediction) / total
-    centred = prediction - middle
-    spread = float((loss.denominator * centred) @ centred)
-    # What the average leaves of the numerators, so that a rounded middle does not matter.
-    return line_of(average, middle, spread, float(centred @ (loss.numerator - average * loss.denominator)))
+    spread = pull = 0.0
+    for rows in runs(len(prediction)):
+        centred, mass = prediction[rows] - middle, loss.denominator[rows]
+        spread += float((mass * centred) @ centred)
+        # Of the numerators what the average leaves, so that a rounded middle does not matter.
+        pull += float(centred @ (loss.numerator[rows] - average * mass))
+    return line_of(average, middle, spread, pull)
 
 
 def line_of(average: float, middle: float, spread: float, pull: float) -> tuple[float, float]:

@@ -1,0 +1,164 @@
+"""Sketches of predictions: enough of them to find any quantile of all, exactly, in two passes."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from orthocal.arrays import packed_argsort
+from orthocal.calibrators.histogram import wanted_mass
+
+if TYPE_CHECKING:
+    from orthocal.arrays import Floats
+
+
+@dataclass(frozen=True, eq=False)
+class Counts:
+    """How weights count: as rows, where they are alike or whole numbers, else as they are."""
+
+    rows: int
+    total: float
+    whole: bool
+    least: float
+    most: float
+
+    @classmethod
+    def of(cls, weight: Floats | None, rows: int) -> Counts:
+        """Of some rows."""
+        if weight is None or not rows:
+            return cls(rows, float(rows), True, 1.0, 1.0)
+        whole = bool((weight == np.floor(weight)).all())
+        return cls(rows, float(weight.sum()), whole, float(weight.min()), float(weight.max()))
+
+    def merge(self, other: Counts) -> Counts:
+        """Of both."""
+        return Counts(
+            self.rows + other.rows,
+            self.total + other.total,
+            self.whole and other.whole,
+            min(self.least, other.least),
+            max(self.most, other.most),
+        )
+
+    @property
+    def factor(self) -> float:
+        """What turns a weight into a number of rows (`orthocal.losses.as_counts`)."""
+        return 1.0 if self.whole else self.rows / self.total
+
+    @property
+    def counts_rows(self) -> bool:
+        """Whether the counts are whole numbers."""
+        return self.whole or self.least == self.most
+
+
+@dataclass(frozen=True, eq=False)
+class Sketch:
+    """Predictions in order, thinned: some of them, each with the weight since the one before it.
+
+    Between two kept predictions of a part of the rows lies at most a known share of its weight, so that the rank of any
+    prediction is known to within the sum of those.
+    """
+
+    level: Floats
+    weight: Floats
+    counts: Counts
+
+    @classmethod
+    def of(cls, prediction: Floats, weight: Floats | None, keep: int) -> Sketch:
+        """Keep so many of some rows, evenly by weight, the lowest and the highest among them."""
+        if weight is None:
+            level = np.sort(prediction)
+            place = np.unique(np.linspace(0, len(level) - 1, min(keep, len(level))).astype(np.int64))
+            return cls(level[place], np.diff(place + 1.0, prepend=0.0), Counts.of(None, len(level)))
+        order = np.argsort(prediction)
+        level, running = prediction[order], np.cumsum(weight[order])
+        reach = np.linspace(0, running[-1], min(keep, len(level)))
+        place = np.unique(np.append(np.minimum(np.searchsorted(running, reach), len(level) - 1), len(level) - 1))
+        return cls(level[place], np.diff(running[place], prepend=0.0), Counts.of(weight, len(level)))
+
+    def merge(self, other: Sketch) -> Sketch:
+        """Of both, each kept prediction with the weight since the one before it."""
+        level, weight = np.concatenate([self.level, other.level]), np.concatenate([self.weight, other.weight])
+        order = np.argsort(level, kind="stable")
+        return Sketch(level[order], weight[order], self.counts.merge(other.counts))
+
+    def grid(self, cells: int) -> Floats:
+        """Return the inner edges of cells of nearly equal weight."""
+        running = np.cumsum(self.weight)
+        place = np.searchsorted(running, np.arange(1, cells) * running[-1] / cells)
+        return np.unique(self.level[place[self.level[place] < self.level[-1]]])
+
+    def brackets(self, wanted: Floats, parts: int, kept: int) -> Floats:
+        """Return intervals ( , ] that surely hold the predictions at which these running weights are reached.
+
+        A part's sketch is off by at most one of its steps; twice all of them is on the safe side.
+        """
+        running = np.cumsum(self.weight)
+        slack = 2 * float(self.counts.total) / kept + 2 * parts * float(self.counts.most)
+        below = np.searchsorted(running, wanted - slack, side="left") - 1
+        above = np.minimum(np.searchsorted(running, wanted + slack, side="left"), len(running) - 1)
+        # Rows tied with a kept prediction may come after it, so an interval begins below them.
+        low = np.where(below < 0, -np.inf, np.nextafter(self.level[np.maximum(below, 0)], -np.inf))
+        return np.column_stack([low, self.level[above]])
+
+
+@dataclass(frozen=True, eq=False)
+class Inside:
+    """The predictions in some intervals, in order, each with its weight; and the weight below each interval."""
+
+    below: Floats
+    level: Floats
+    weight: Floats
+
+    @classmethod
+    def of(cls, prediction: Floats, weight: Floats | None, brackets: Floats) -> Inside:
+        """Of some rows; intervals may overlap."""
+        if weight is None:  # sorting numbers is many times as fast as finding their order
+            level = np.sort(prediction)
+            running, own = np.arange(len(level) + 1.0), np.ones(len(level))
+        else:
+            order = packed_argsort(prediction)
+            level, own = prediction[order], weight[order]
+            running = np.concatenate([[0.0], np.cumsum(own)])
+        start, end = (np.searchsorted(level, side, side="right") for side in brackets.T)
+        inside = np.zeros(len(level), dtype=bool)
+        for a, b in zip(start, end, strict=True):
+            inside[a:b] = True
+        return cls(running[start], *_pooled_ties(level[inside], own[inside]))
+
+    def merge(self, other: Inside) -> Inside:
+        """Of both."""
+        level, weight = np.concatenate([self.level, other.level]), np.concatenate([self.weight, other.weight])
+        order = np.argsort(level, kind="stable")
+        return Inside(self.below + other.below, *_pooled_ties(level[order], weight[order]))
+
+    def edges(self, wanted: Floats, brackets: Floats, highest: float) -> Floats:
+        """Return the predictions at which the running weight reaches what is wanted, exactly."""
+        level, weight = self.level, self.weight
+        found = []
+        for reach, below, (low, high) in zip(wanted, self.below, brackets, strict=True):
+            a, b = np.searchsorted(level, [low, high], side="right")
+            running = below + np.cumsum(weight[a:b])
+            place = int(np.searchsorted(running, reach * (1 - 1e-15), side="left"))
+            if not 0 <= place < b - a or below >= reach:
+                raise AssertionError("the bracket of a quantile does not hold it")
+            found.append(level[a + place])
+        edges = np.array(found)
+        return np.unique(edges[edges < highest])
+
+
+def _pooled_ties(level: Floats, weight: Floats) -> tuple[Floats, Floats]:
+    """Return each of the sorted levels once, with the weight of all its rows."""
+    if not len(level):
+        return level, weight
+    starts = np.concatenate([[0], np.flatnonzero(level[1:] != level[:-1]) + 1])
+    return level[starts], np.add.reduceat(weight, starts)
+
+
+def histogram_wanted(counts: Counts, bins: int) -> Floats:
+    """Return the running weight at which inner edges sit, as in memory."""
+    if counts.counts_rows and not counts.whole:
+        return wanted_mass(counts.rows, bins, whole=True) * counts.least
+    return wanted_mass(counts.total, bins, whole=counts.whole)
