@@ -89,7 +89,12 @@ MOST_ALIKE = 4
 
 
 def packed_argsort(values: Floats) -> Integers:
-    """Return the stable order of finite numbers by sorting whole numbers: half the time of `argsort` at 10^7 rows.
+    """Return the stable order of finite numbers; see `ordered`."""
+    return ordered(values)[0]
+
+
+def ordered(values: Floats) -> tuple[Integers, Floats]:
+    """Return (stable order, sorted numbers) of finite numbers by sorting whole ones: half the time of `argsort` at 10^7 rows.
 
     The leading bits of each number and its place are packed into one integer; the few rows whose leading bits agree, but whose
     numbers do not come in order, are put in order after.
@@ -104,11 +109,13 @@ def packed_argsort(values: Floats) -> Integers:
     order = packed & np.int64(2**places - 1)
     level = values[order]
     if is_sorted(level):
-        return order
+        return order, level
     packed >>= places
     alike = packed[1:] == packed[:-1]
     rows = np.flatnonzero(np.append(alike, False) | np.concatenate([[False], alike]))
     if len(rows) > len(values) // MOST_ALIKE:  # numbers that differ in their last digits only
-        return np.argsort(values, kind="stable").astype(np.int64, copy=False)
+        order = np.argsort(values, kind="stable").astype(np.int64, copy=False)
+        return order, values[order]
     order[rows] = order[rows][np.lexsort((level[rows], packed[rows]))]
-    return order
+    level[rows] = values[order[rows]]
+    return order, level

@@ -230,6 +230,10 @@ def _vector(values: Any, name: str, n: int | None) -> Labels:
 
 def _series_values(series: nw.Series[Any]) -> Labels:
     """Values as numpy, missing ones as NaN in numbers and None in text."""
+    if series.dtype == nw.Float64:
+        plain = series.to_numpy()
+        if plain.dtype == np.float64:  # as it is, not copied; a column that can hold NA comes as objects
+            return np.asarray(plain)
     if series.dtype.is_numeric() or series.dtype == nw.Boolean:
         if series.null_count() or not (series.dtype.is_integer() or series.dtype == nw.Boolean):
             return np.asarray(series.cast(nw.Float64).to_numpy(), dtype=np.float64)

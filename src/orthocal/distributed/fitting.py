@@ -105,7 +105,7 @@ HINGE_CELLS, HINGE_STEPS = 2**11, 2**11
 def fitted(method: Any, source: Source, *, exact: bool, refinements: int = 0) -> Calibrator:
     """Return a new calibrator, fitted."""
     calibrator = new_calibrator(method)
-    if isinstance(source.like, QuadraticLoss):
+    if source.is_quadratic:
         return fit_on(calibrator, source, exact=exact)
     if exact:
         raise OrthocalError(

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from orthocal.arrays import packed_argsort
+from orthocal.arrays import ordered
 from orthocal.calibrators.histogram import wanted_mass
 
 if TYPE_CHECKING:
@@ -119,8 +119,8 @@ class Inside:
             level = np.sort(prediction)
             running, own = np.arange(len(level) + 1.0), np.ones(len(level))
         else:
-            order = packed_argsort(prediction)
-            level, own = prediction[order], weight[order]
+            order, level = ordered(prediction)
+            own = weight[order]
             running = np.concatenate([[0.0], np.cumsum(own)])
         start, end = (np.searchsorted(level, side, side="right") for side in brackets.T)
         inside = np.zeros(len(level), dtype=bool)

@@ -121,6 +121,11 @@ class Source:
         return cast("Loss", replace(cast("Any", loss), origin=origin))
 
     @property
+    def is_quadratic(self) -> bool:
+        """Whether sums are enough for the loss."""
+        return isinstance(self._first_rows, QuadraticLoss)
+
+    @property
     def depends_on_level(self) -> bool:
         """Whether the loss is another at another level."""
         return getattr(self._first_rows, "law", None) is not None

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from orthocal.arrays import FEW, group_sums, packed_argsort, step_of
+from orthocal.arrays import FEW, group_sums, is_constant, ordered, step_of
 from orthocal.assessment.sweeps import Runs
 from orthocal.errors import require_positive_mass
 from orthocal.losses import of_columns
@@ -17,7 +17,7 @@ from orthocal.solvers.affine import line_of
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from orthocal.arrays import Floats, Integers
+    from orthocal.arrays import Floats, Integers, Rows
     from orthocal.losses import QuadraticLoss
 
 CELLS = 2**16
@@ -84,10 +84,17 @@ class Cells:
     @classmethod
     def of(cls, prediction: Floats, loss: QuadraticLoss, edges: Floats, *, bounded: bool) -> Cells:
         """Of some rows."""
-        sums, size, (n, d, w) = _summing(prediction, edges, loss)
+        sums, size, order = _summing(prediction, edges)
+        n, rows = loss.numerator[order], size.astype(float)
+        if is_constant(loss.denominator) and loss.weight is loss.denominator:  # then sums of masses only count rows
+            each, total = float(loss.denominator[0]), sums(n)
+            squares = np.array([sums(n * n), each * total, each**2 * rows]) if bounded else np.empty((3, 0))
+            return cls(total, mass := each * rows, mass, rows, squares)
+        d = loss.denominator[order]
         mass = sums(d)
+        weight = mass if loss.weight is loss.denominator else sums(loss.weight[order])
         squares = np.array([sums(n * n), sums(n * d), sums(d * d)]) if bounded else np.empty((3, 0))
-        return cls(sums(n), mass, mass if w is d else sums(w), size.astype(float), squares)
+        return cls(sums(n), mass, weight, rows, squares)
 
     def merge(self, other: Cells) -> Cells:
         """Of both."""
@@ -166,19 +173,18 @@ class Pairs:
         return np.append(edges, highest[0])[cell], of_columns(like, columns)
 
 
-def _summing(
-    prediction: Floats, edges: Floats, loss: QuadraticLoss
-) -> tuple[Callable[[Floats], Floats], Integers, tuple[Floats, Floats, Floats]]:
-    """Return what sums a column by cell, the rows of each cell, and n, d and w in the order it takes them.
+def _summing(prediction: Floats, edges: Floats) -> tuple[Callable[[Floats], Floats], Integers, Rows]:
+    """Return what sums a column by cell, the rows of each cell, and the order in which it takes the rows.
 
     Few cells are found by comparison; among many, rows are sorted first, so that cells are runs.
     """
-    count, columns = len(edges) + 1, (loss.numerator, loss.denominator, loss.weight)
     if len(edges) <= FEW:
-        index = step_of(prediction, edges)
-        return partial(group_sums, index, count=count), np.bincount(index, minlength=count).astype(np.int64), columns
-    order = packed_argsort(prediction)
-    n, d = loss.numerator[order], loss.denominator[order]
-    w = d if loss.weight is loss.denominator else loss.weight[order]
-    runs = Runs(prediction[order], edges)
-    return runs.sums, runs.size, (n, d, w)
+        index, count = step_of(prediction, edges), len(edges) + 1
+        return (
+            partial(group_sums, index, count=count),
+            np.bincount(index, minlength=count).astype(np.int64),
+            slice(None),
+        )
+    order, level = ordered(prediction)
+    runs = Runs(level, edges)
+    return runs.sums, runs.size, order
