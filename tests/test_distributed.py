@@ -5,6 +5,7 @@ import signal
 import threading
 import time
 import warnings
+from functools import reduce
 from itertools import pairwise
 
 import numpy as np
@@ -19,9 +20,9 @@ from orthocal.datasets import simulate_cate, simulate_late
 from orthocal.distributed import CausalCalibrator, assess
 from orthocal.distributed.hashing import folds_of, keys_of, sampled
 from orthocal.distributed.passes import PartitionWarning
-from orthocal.distributed.sketches import Inside, Sketch, histogram_wanted
+from orthocal.distributed.sketches import Sketch, histogram_wanted
 from orthocal.distributed.source import Source
-from orthocal.distributed.summaries import Cells, Line
+from orthocal.distributed.summaries import Bracketed, Cells, Line
 from tests.test_sweeps import numbers
 
 COLUMNS = {"outcome": "y", "treatment": "a", "prediction": "tau"}
@@ -371,23 +372,37 @@ def test_summaries_merge_to_the_summary_of_all():
 
 
 @pytest.mark.parametrize("weighted", [False, True])
-def test_edges_are_exact_however_coarse_the_sketch(weighted):
+def test_bins_are_exact_however_coarse_the_sketch(weighted):
     rng = np.random.default_rng(0)
     p = np.round(rng.standard_normal(5000), 2)
-    w = rng.uniform(0.1, 3, 5000) if weighted else None
+    w = rng.uniform(0.1, 3, 5000) if weighted else np.ones(5000)
+    loss = QuadraticLoss(w * (p + rng.standard_normal(5000)), w)
     cut = [slice(k, k + 500) for k in range(0, 5000, 500)]
-    sketch = Sketch.of(p[cut[0]], None if w is None else w[cut[0]], 40)
-    for rows in cut[1:]:
-        sketch = sketch.merge(Sketch.of(p[rows], None if w is None else w[rows], 40))
+    sketches = [Sketch.of(p[rows], w[rows] if weighted else None, 40) for rows in cut]
+    sketch = reduce(Sketch.merge, sketches)
     wanted = histogram_wanted(sketch.counts, 20)
     brackets = sketch.brackets(wanted, 10, 40)
-    inside = [Inside.of(p[rows], None if w is None else w[rows], brackets) for rows in cut]
-    for one in inside[1:]:
-        inside[0] = inside[0].merge(one)
-    from orthocal.calibrators.histogram import uniform_mass_edges
+    found = reduce(Bracketed.merge, [Bracketed.of(p[rows], loss[rows], brackets) for rows in cut])
+    edges, numerator, denominator = found.bins(wanted, brackets, float(p.max()))
+    expected = Histogram().fit(p, loss).map_
+    np.testing.assert_array_equal(edges, expected.edges)
+    np.testing.assert_allclose(numerator / denominator, expected.values)
+    assert len(found.inside.level) < 600
 
-    expected = uniform_mass_edges(p, np.ones(5000) if w is None else w, 20)
-    np.testing.assert_allclose(inside[0].edges(wanted, brackets, float(p.max())), expected)
+
+def test_a_grid_drawn_from_unlike_partitions_is_drawn_again(monkeypatch):
+    monkeypatch.setattr("orthocal.distributed.source.SPREAD", 2)
+    monkeypatch.setattr("orthocal.distributed.summaries.UNEVEN", 4)
+    monkeypatch.setattr("orthocal.distributed.fitting.CELLS", 64)
+    drawn = []
+    whole = Source.sketch.func
+    monkeypatch.setattr(Source, "sketch", property(lambda self: drawn.append(1) or whole(self)))
+    frame = table(4000)
+    shuffled = CausalCalibrator().fit(partitioned(frame, 10), **COLUMNS, nuisances=GIVEN)
+    assert not drawn
+    ordered = CausalCalibrator().fit(partitioned(frame.sort_values("tau"), 10), **COLUMNS, nuisances=GIVEN)
+    assert drawn
+    assert ordered.bound_ < 2 * shuffled.bound_
 
 
 @pytest.fixture

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from functools import singledispatch
+from functools import reduce, singledispatch
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -11,7 +11,7 @@ import numpy as np
 from orthocal.calibrators import Histogram, Identity, Isotonic, Linear, new_calibrator
 from orthocal.calibrators.isotonic import isotonic_map
 from orthocal.distributed.ranges import blocks, ranges
-from orthocal.distributed.sketches import histogram_wanted
+from orthocal.distributed.sketches import Counts, histogram_wanted
 from orthocal.distributed.summaries import CELLS
 from orthocal.errors import OrthocalError, require_at_least, require_whole
 from orthocal.losses import QuadraticLoss
@@ -20,6 +20,7 @@ from orthocal.solvers.constants import ratios
 from orthocal.solvers.monotone import Blocks
 
 if TYPE_CHECKING:
+    from orthocal.arrays import Floats
     from orthocal.calibrators import Calibrator
     from orthocal.distributed.source import Source
 
@@ -53,13 +54,14 @@ def _(calibrator: Linear, source: Source, *, exact: bool) -> Calibrator:
 
 @fit_on.register(Histogram)
 def _(calibrator: Histogram, source: Source, *, exact: bool) -> Calibrator:
-    """By sums of bins, whose edges are exact order statistics: two passes over the predictions, one over all columns."""
+    """By sums of bins, whose edges are exact order statistics: a pass over the predictions, then one over all columns."""
     del exact
     require_whole(calibrator.bins, 1, "bins")
-    edges = source.edges(histogram_wanted(source.sketch.counts, calibrator.bins))
-    cells = source.cells(edges)
+    wanted = histogram_wanted(source.sketch.counts, calibrator.bins)
+    brackets = source.sketch.brackets(wanted, len(source.parts), source.kept)
+    edges, numerator, denominator = source.bracketed(brackets).bins(wanted, brackets, float(source.sketch.level[-1]))
     calibrator.rows_ = source.sketch.counts.rows
-    calibrator.map_ = StepMap(edges, ratios(cells.numerator, cells.denominator))
+    calibrator.map_ = StepMap(edges, ratios(numerator, denominator))
     return calibrator
 
 
@@ -67,35 +69,38 @@ def _(calibrator: Histogram, source: Source, *, exact: bool) -> Calibrator:
 def _(calibrator: Isotonic, source: Source, *, exact: bool) -> Calibrator:
     """Exactly, from blocks of ranges of the prediction; or on a grid, in one pass and without moving rows."""
     require_at_least(calibrator.min_samples, 1, "min_samples")
-    scale, calibrator.rows_ = source.sketch.counts.factor, source.sketch.counts.rows
     if exact:
-        found = _range_blocks(source, scale)
-        level, loss, count = found.level, found.loss, found.weight
+        level, loss, count, calibrator.rows_ = _range_blocks(source)
         calibrator.bound_ = 0.0
     else:
-        edges, highest = source.sketch.grid(CELLS), float(source.sketch.level[-1])
-        cells = source.cells(edges, bounded=True)
-        calibrator.bound_ = cells.bound() / float(cells.denominator.sum())
-        level, some = cells.without_empty(edges, highest)
-        loss, count = QuadraticLoss(some.numerator, some.denominator, some.weight), some.weight * scale
+        cells = source.cells(source.rough_sketch.grid(CELLS), bounded=True)
+        if cells.is_uneven and source.share_sketched < 1:  # the partitions that were looked at are unlike the others
+            cells = source.cells(source.sketch.grid(CELLS), bounded=True)
+        calibrator.rows_, calibrator.bound_ = cells.counts.rows, cells.bound() / float(cells.denominator.sum())
+        level, loss, count = cells.as_rows()
     calibrator.map_ = isotonic_map(level, loss, count, calibrator.min_samples)
     return calibrator
 
 
-def _range_blocks(source: Source, scale: float) -> Blocks:
+def _range_blocks(source: Source) -> tuple[Floats, QuadraticLoss, Floats, int]:
+    """Return (prediction, loss, count of rows) of the blocks of all ranges, each as one row; and how many rows there are."""
     import dask
 
     pieces = ranges(source)
-    least = min(dask.compute(*[dask.delayed(_least_mass)(piece) for piece in pieces]))
+    facts = dask.compute(*[dask.delayed(_least_mass)(piece) for piece in pieces])
+    least, counts = min(mass for mass, _ in facts), reduce(Counts.merge, [one for _, one in facts])
     if not least > 0:
         raise OrthocalError(
             f"Masses must be positive for exact isotonic calibration on Dask; one is {least:.4g}. Use exact=False."
         )
-    return Blocks.together(dask.compute(*[dask.delayed(blocks)(piece, scale) for piece in pieces]))
+    found = Blocks.together(dask.compute(*[dask.delayed(blocks)(piece, counts.factor) for piece in pieces]))
+    return found.level, found.loss, found.weight, counts.rows
 
 
-def _least_mass(piece: Any) -> float:
-    return float(piece.loss.mass.min()) if len(piece) else np.inf
+def _least_mass(piece: Any) -> tuple[float, Counts]:
+    if not len(piece):
+        return np.inf, Counts(0, 0.0, True, np.inf, -np.inf)
+    return float(piece.loss.mass.min()), Counts.of(piece.loss.weight, len(piece))
 
 
 HINGE_CELLS, HINGE_STEPS = 2**11, 2**11

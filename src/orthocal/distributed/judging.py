@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
 
 from orthocal.assessment.assess import Settings, judge
 from orthocal.assessment.subgroups import MOST_LEVELS
@@ -25,7 +26,14 @@ def judged(source: Source, settings: Settings) -> Assessment:
     if source.has_overlap:
         overlap = merged(source.parts, overlap_in, SummedOverlap.merge, source.job)
     rows = DaskRows(ranges(source), source.like)
+    rows.like = with_rows(source.like, rows.rows)
     return judge(rows, settings, _subgroups(rows, source.job.columns.by), overlap)
+
+
+def with_rows(like: Any, rows: int) -> Any:
+    """Return the loss with the number of rows it stands for in its origin."""
+    origin = getattr(like, "origin", None)
+    return like if origin is None else replace(like, origin=replace(origin, rows=rows))
 
 
 def _subgroups(rows: DaskRows, by: tuple[str, ...]) -> Iterator[tuple[str, str, Rows]]:

@@ -32,11 +32,9 @@ def ranges(source: Source) -> list[Any]:
     import dask
     from dask import dataframe as dd
 
-    count = max(1, -(-source.sketch.counts.rows // ROWS_A_RANGE))
-    inner = source.sketch.grid(count)
-    divisions = np.unique(
-        np.concatenate([[source.sketch.level[0]], np.nextafter(inner, np.inf), [source.sketch.level[-1]]])
-    )
+    rows = source.rough_sketch.counts.rows / source.share_sketched
+    inner = source.rough_sketch.grid(max(1, int(np.ceil(rows / ROWS_A_RANGE))))
+    divisions = np.concatenate([[-np.inf], np.nextafter(inner, np.inf), [np.inf]])
     job, move = dask.delayed(source.job, pure=False), dask.delayed(source.map, pure=False)
     tables = [dask.delayed(_table)(part, number, job, move) for number, part in enumerate(source.parts)]
     table = dd.from_delayed(tables, meta=_table_like(source.like, source.job.columns.by), verify_meta=False)
@@ -59,6 +57,7 @@ class DaskRows:
         sizes: Any = dask.compute(*[dask.delayed(len)(piece) for piece in pieces])
         some = [(piece, size) for piece, size in zip(pieces, sizes, strict=True) if size]
         self._starts = np.cumsum([0, *(size for _, size in some)])
+        self.rows = int(self._starts[-1])
         self._pieces = [piece for piece, _ in some]
 
     def ask(self, questions: Sequence[Question]) -> list[list[Any]]:

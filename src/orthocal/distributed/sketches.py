@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from orthocal.arrays import ordered
 from orthocal.calibrators.histogram import wanted_mass
 
 if TYPE_CHECKING:
@@ -102,59 +101,6 @@ class Sketch:
         # Rows tied with a kept prediction may come after it, so an interval begins below them.
         low = np.where(below < 0, -np.inf, np.nextafter(self.level[np.maximum(below, 0)], -np.inf))
         return np.column_stack([low, self.level[above]])
-
-
-@dataclass(frozen=True, eq=False)
-class Inside:
-    """The predictions in some intervals, in order, each with its weight; and the weight below each interval."""
-
-    below: Floats
-    level: Floats
-    weight: Floats
-
-    @classmethod
-    def of(cls, prediction: Floats, weight: Floats | None, brackets: Floats) -> Inside:
-        """Of some rows; intervals may overlap."""
-        if weight is None:  # sorting numbers is many times as fast as finding their order
-            level = np.sort(prediction)
-            running, own = np.arange(len(level) + 1.0), np.ones(len(level))
-        else:
-            order, level = ordered(prediction)
-            own = weight[order]
-            running = np.concatenate([[0.0], np.cumsum(own)])
-        start, end = (np.searchsorted(level, side, side="right") for side in brackets.T)
-        inside = np.zeros(len(level), dtype=bool)
-        for a, b in zip(start, end, strict=True):
-            inside[a:b] = True
-        return cls(running[start], *_pooled_ties(level[inside], own[inside]))
-
-    def merge(self, other: Inside) -> Inside:
-        """Of both."""
-        level, weight = np.concatenate([self.level, other.level]), np.concatenate([self.weight, other.weight])
-        order = np.argsort(level, kind="stable")
-        return Inside(self.below + other.below, *_pooled_ties(level[order], weight[order]))
-
-    def edges(self, wanted: Floats, brackets: Floats, highest: float) -> Floats:
-        """Return the predictions at which the running weight reaches what is wanted, exactly."""
-        level, weight = self.level, self.weight
-        found = []
-        for reach, below, (low, high) in zip(wanted, self.below, brackets, strict=True):
-            a, b = np.searchsorted(level, [low, high], side="right")
-            running = below + np.cumsum(weight[a:b])
-            place = int(np.searchsorted(running, reach * (1 - 1e-15), side="left"))
-            if not 0 <= place < b - a or below >= reach:
-                raise AssertionError("the bracket of a quantile does not hold it")
-            found.append(level[a + place])
-        edges = np.array(found)
-        return np.unique(edges[edges < highest])
-
-
-def _pooled_ties(level: Floats, weight: Floats) -> tuple[Floats, Floats]:
-    """Return each of the sorted levels once, with the weight of all its rows."""
-    if not len(level):
-        return level, weight
-    starts = np.concatenate([[0], np.flatnonzero(level[1:] != level[:-1]) + 1])
-    return level[starts], np.add.reduceat(weight, starts)
 
 
 def histogram_wanted(counts: Counts, bins: int) -> Floats:

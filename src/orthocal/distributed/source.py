@@ -10,8 +10,8 @@ import numpy as np
 
 from orthocal.distributed.passes import each, merged, partitions
 from orthocal.distributed.rows import Job, loss_of
-from orthocal.distributed.sketches import Inside, Sketch
-from orthocal.distributed.summaries import Cells, Line, Pairs
+from orthocal.distributed.sketches import Sketch
+from orthocal.distributed.summaries import Bracketed, Cells, Line, Pairs
 from orthocal.errors import OrthocalError, UnavailableError
 from orthocal.losses import Loss, QuadraticLoss, without_overlap
 from orthocal.observations import as_numbers
@@ -20,6 +20,8 @@ if TYPE_CHECKING:
     from orthocal.arrays import Floats
     from orthocal.maps import Map
 
+SPREAD = 8
+"""Partitions that a rough sketch looks at."""
 KEPT = 2**20
 """Predictions that sketches of all partitions keep together."""
 
@@ -65,13 +67,19 @@ class Source:
         """Of all predictions."""
         return merged(self.prediction_parts, _sketch, Sketch.merge, self.job, self.map, self.kept)
 
-    def edges(self, wanted: Floats) -> Floats:
-        """Return the predictions at which the running weight reaches each of these, exactly."""
-        brackets = self.sketch.brackets(wanted, len(self.parts), self.kept)
-        if not len(brackets):
-            return np.empty(0)
-        inside = merged(self.prediction_parts, _inside, Inside.merge, self.job, self.map, brackets)
-        return inside.edges(wanted, brackets, float(self.sketch.level[-1]))
+    @cached_property
+    def rough_sketch(self) -> Sketch:
+        """Of the predictions of a few partitions, spread over all."""
+        return merged(_spread(self.prediction_parts), _sketch, Sketch.merge, self.job, self.map, 2**16)
+
+    @property
+    def share_sketched(self) -> float:
+        """Of the partitions that the rough sketch has seen."""
+        return len(_spread(self.prediction_parts)) / len(self.prediction_parts)
+
+    def bracketed(self, brackets: Floats) -> Bracketed:
+        """Return sums between the ends of intervals, and the rows inside them."""
+        return merged(self.parts, _bracketed, Bracketed.merge, self.job, self.map, brackets)
 
     def line(self) -> Line:
         """Return the moments of a straight line."""
@@ -117,8 +125,7 @@ class Source:
         loss = without_overlap(self._first_rows)
         if self.job.origin is None or not hasattr(loss, "origin"):
             return loss
-        origin = replace(self.job.origin, rows=self.sketch.counts.rows)
-        return cast("Loss", replace(cast("Any", loss), origin=origin))
+        return cast("Loss", replace(cast("Any", loss), origin=self.job.origin))
 
     @property
     def is_quadratic(self) -> bool:
@@ -150,12 +157,6 @@ def _sketch(part: Any, number: int, job: Job, map_: Map | None, keep: int) -> Sk
     del number
     prediction, weight = _predicted(part, job, map_)
     return Sketch.of(prediction, weight, keep) if len(prediction) else None
-
-
-def _inside(part: Any, number: int, job: Job, map_: Map | None, brackets: Floats) -> Inside | None:
-    del number
-    prediction, weight = _predicted(part, job, map_)
-    return Inside.of(prediction, weight, brackets) if len(prediction) else None
 
 
 def judged(part: Any, job: Job, map_: Map | None) -> tuple[Floats, Any]:
@@ -202,6 +203,17 @@ def _outcomes(part: Any, number: int, job: Job, keep: int) -> Sketch | None:
             f"A {type(loss).__name__} must have outcomes to be put on a grid; it has none. Calibrate a sample in memory."
         )
     return Sketch.of(loss.outcome, None, keep) if len(prediction) else None
+
+
+def _bracketed(part: Any, number: int, job: Job, map_: Map | None, brackets: Floats) -> Bracketed | None:
+    del number
+    prediction, loss = _quadratic(part, job, map_)
+    return Bracketed.of(prediction, loss, brackets) if len(prediction) else None
+
+
+def _spread(parts: list[Any]) -> list[Any]:
+    """Return a few partitions, from the first to the last."""
+    return [parts[k] for k in np.unique(np.linspace(0, len(parts) - 1, SPREAD).astype(int))] if parts else parts
 
 
 def _few(part: Any, number: int, job: Job, map_: Map | None) -> tuple[Loss, float] | None:

@@ -3,25 +3,23 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import partial
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from orthocal.arrays import FEW, group_sums, is_constant, ordered, step_of
+from orthocal.arrays import group_sums, is_constant, ordered, step_of
 from orthocal.assessment.sweeps import Runs
+from orthocal.distributed.sketches import Counts
 from orthocal.errors import require_positive_mass
-from orthocal.losses import of_columns
+from orthocal.losses import QuadraticLoss, of_columns
 from orthocal.solvers.affine import line_of
+from orthocal.solvers.monotone import Blocks, pool
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from orthocal.arrays import Booleans, Floats, Integers
 
-    from orthocal.arrays import Floats, Integers, Rows
-    from orthocal.losses import QuadraticLoss
-
-CELLS = 2**16
-"""Of the grid on which a map is fitted in one pass."""
+CELLS, UNEVEN = 2**16, 32
+"""Of the grid on which a map is fitted in one pass; and times its share that a cell may hold before the grid is drawn again."""
 
 
 class Line(NamedTuple):
@@ -71,6 +69,10 @@ class Cells:
     Parameters
     ----------
     numerator, denominator, weight, rows : array
+    low, high : array
+        Lowest and highest prediction; infinite where there is none.
+    counts : Counts
+        How the weights count.
     squares : array of shape (3, cells)
         Of n, n d and d, for the bound; empty where none is wanted.
     """
@@ -79,22 +81,31 @@ class Cells:
     denominator: Floats
     weight: Floats
     rows: Floats
+    low: Floats
+    high: Floats
+    counts: Counts
     squares: Floats
 
     @classmethod
     def of(cls, prediction: Floats, loss: QuadraticLoss, edges: Floats, *, bounded: bool) -> Cells:
-        """Of some rows."""
-        sums, size, order = _summing(prediction, edges)
-        n, rows = loss.numerator[order], size.astype(float)
-        if is_constant(loss.denominator) and loss.weight is loss.denominator:  # then sums of masses only count rows
-            each, total = float(loss.denominator[0]), sums(n)
-            squares = np.array([sums(n * n), each * total, each**2 * rows]) if bounded else np.empty((3, 0))
-            return cls(total, mass := each * rows, mass, rows, squares)
+        """Of some rows, which are sorted, so that cells are runs."""
+        order, level = ordered(prediction)
+        runs, n = Runs(level, edges), loss.numerator[order]
+        rows, ends = runs.size.astype(float), np.cumsum(runs.size)
+        low = np.where(rows > 0, level[np.minimum(ends - runs.size, len(level) - 1)], np.inf)
+        high = np.where(rows > 0, level[np.maximum(ends, 1) - 1], -np.inf)
+        total = runs.sums(n)
+        squared = runs.sums(n * n) if bounded else np.empty(0)
+        if loss.weight is loss.denominator and is_constant(loss.weight):  # then sums of masses only count rows
+            each = float(loss.weight[0])
+            counts = Counts(len(level), each * len(level), each == np.floor(each), each, each)
+            squares = np.array([squared, each * total, each**2 * rows]) if bounded else np.empty((3, 0))
+            return cls(total, mass := each * rows, mass, rows, low, high, counts, squares)
         d = loss.denominator[order]
-        mass = sums(d)
-        weight = mass if loss.weight is loss.denominator else sums(loss.weight[order])
-        squares = np.array([sums(n * n), sums(n * d), sums(d * d)]) if bounded else np.empty((3, 0))
-        return cls(sums(n), mass, weight, rows, squares)
+        mass = runs.sums(d)
+        weight = mass if loss.weight is loss.denominator else runs.sums(loss.weight[order])
+        squares = np.array([squared, runs.sums(n * d), runs.sums(d * d)]) if bounded else np.empty((3, 0))
+        return cls(total, mass, weight, rows, low, high, Counts.of(loss.weight, len(level)), squares)
 
     def merge(self, other: Cells) -> Cells:
         """Of both."""
@@ -105,8 +116,17 @@ class Cells:
             mass,
             mass if same else self.weight + other.weight,
             self.rows + other.rows,
+            np.minimum(self.low, other.low),
+            np.maximum(self.high, other.high),
+            self.counts.merge(other.counts),
             self.squares + other.squares,
         )
+
+    @property
+    def is_uneven(self) -> bool:
+        """Whether a cell of more than one prediction holds many times its share of the weight."""
+        share = self.weight[self.low < self.high] / self.weight.sum()
+        return bool(share.max(initial=0.0) > UNEVEN / len(self.weight))
 
     def bound(self) -> float:
         r"""Return how far a map fitted on cells can be from the exact one.
@@ -121,11 +141,76 @@ class Cells:
         left = self.squares[0] - 2 * ratio * self.squares[1] + ratio**2 * self.squares[2]
         return float(0.5 * np.sqrt(self.rows * np.maximum(left, 0.0)).max())
 
-    def without_empty(self, edges: Floats, highest: float) -> tuple[Floats, Cells]:
-        """Return (highest prediction, sums) of the cells that have rows; a cell's is its upper edge."""
+    def as_rows(self) -> tuple[Floats, QuadraticLoss, Floats]:
+        """Return (highest prediction, loss, count of rows) of the cells that have rows, each as one row."""
         some = np.flatnonzero(self.rows)
-        n, d, w, rows = (one[some] for one in (self.numerator, self.denominator, self.weight, self.rows))
-        return np.append(edges, highest)[some], Cells(n, d, w, rows, np.empty((3, 0)))
+        loss = QuadraticLoss(self.numerator[some], self.denominator[some], self.weight[some])
+        return self.high[some], loss, loss.weight * self.counts.factor
+
+
+@dataclass(frozen=True, eq=False)
+class Bracketed:
+    """Sums of rows between the ends of some intervals, and the rows inside them, tied ones together.
+
+    Parameters
+    ----------
+    ends : array
+        Of the intervals, each once.
+    sums : array of shape (3, cells)
+        Numerators, denominators and weights between the ends.
+    inside : Blocks
+        Predictions inside an interval, in order.
+    """
+
+    ends: Floats
+    sums: Floats
+    inside: Blocks
+
+    @classmethod
+    def of(cls, prediction: Floats, loss: QuadraticLoss, brackets: Floats) -> Bracketed:
+        """Of some rows."""
+        ends = np.unique(brackets[np.isfinite(brackets)])
+        cell, count = step_of(prediction, ends), len(ends) + 1
+        columns = (loss.numerator, loss.denominator, loss.weight)
+        sums = np.array([group_sums(cell, column, count) for column in columns])
+        rows = np.flatnonzero(_covered(ends, brackets)[cell])
+        order = rows[np.argsort(prediction[rows], kind="stable")]
+        return cls(ends, sums, _pooled_ties(Blocks(prediction[order], *(column[order] for column in columns))))
+
+    def merge(self, other: Bracketed) -> Bracketed:
+        """Of both."""
+        both = Blocks.together([self.inside, other.inside])
+        order = np.argsort(both.level, kind="stable")
+        return Bracketed(self.ends, self.sums + other.sums, _pooled_ties(Blocks(*(column[order] for column in both))))
+
+    def bins(self, wanted: Floats, brackets: Floats, highest: float) -> tuple[Floats, Floats, Floats]:
+        """Return (edges, numerators, denominators) of the bins whose edges are where the running weight reaches these."""
+        running, found = np.concatenate([[0.0], np.cumsum(self.sums[2])]), []
+        for reach, (low, high) in zip(wanted, brackets, strict=True):
+            below = running[np.searchsorted(self.ends, low, side="right")] if np.isfinite(low) else 0.0
+            a, b = np.searchsorted(self.inside.level, [low, high], side="right")
+            place = np.searchsorted(below + np.cumsum(self.inside.weight[a:b]), reach * (1 - 1e-15), side="left")
+            if place >= b - a or below >= reach:
+                raise AssertionError("the bracket of a quantile does not hold it")
+            found.append(float(self.inside.level[a + place]))
+        edges = np.array(sorted({edge for edge in found if edge < highest}))
+        outside = np.flatnonzero(~_covered(self.ends, brackets))
+        level = np.concatenate([np.append(self.ends, np.inf)[outside], self.inside.level])
+        bins = np.searchsorted(edges, level, side="left").astype(np.int64)
+        pairs = zip(self.sums[:2], (self.inside.numerator, self.inside.denominator), strict=True)
+        n, d = (group_sums(bins, np.concatenate([sums[outside], own]), len(edges) + 1) for sums, own in pairs)
+        return edges, n, d
+
+
+def _covered(ends: Floats, brackets: Floats) -> Booleans:
+    """Return which of the cells between the ends lie in an interval ( , ]; all of a cell does, or nothing."""
+    upper = np.append(ends, np.inf)[:, None]
+    return np.asarray(((upper > brackets[:, 0]) & (upper <= brackets[:, 1])).any(axis=1))
+
+
+def _pooled_ties(blocks: Blocks) -> Blocks:
+    level = blocks.level
+    return Blocks(*pool(level, np.flatnonzero(level[1:] != level[:-1]), *blocks[1:])) if len(level) else blocks
 
 
 @dataclass(frozen=True, eq=False)
@@ -171,20 +256,3 @@ class Pairs:
             "weight": self.weight,
         }
         return np.append(edges, highest[0])[cell], of_columns(like, columns)
-
-
-def _summing(prediction: Floats, edges: Floats) -> tuple[Callable[[Floats], Floats], Integers, Rows]:
-    """Return what sums a column by cell, the rows of each cell, and the order in which it takes the rows.
-
-    Few cells are found by comparison; among many, rows are sorted first, so that cells are runs.
-    """
-    if len(edges) <= FEW:
-        index, count = step_of(prediction, edges), len(edges) + 1
-        return (
-            partial(group_sums, index, count=count),
-            np.bincount(index, minlength=count).astype(np.int64),
-            slice(None),
-        )
-    order, level = ordered(prediction)
-    runs = Runs(level, edges)
-    return runs.sums, runs.size, order
