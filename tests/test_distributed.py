@@ -42,7 +42,9 @@ def table(n=20_000, *, ties=False, weight=None, seed=0):
     tau = 1 + 2 * data.effect
     frame = pd.DataFrame(data.X, columns=[f"x{j}" for j in range(data.X.shape[1])])
     frame = frame.assign(y=data.y, a=data.treatment, tau=np.round(tau, 1) if ties else tau, **data.nuisances)
-    frame["w"] = {None: np.ones(n), "whole": rng.integers(0, 4, n), "some": rng.uniform(0.5, 2, n), "half": 0.5}[weight]
+    frame["w"] = {None: np.ones(n), "whole": rng.integers(0, 4, n), "some": rng.uniform(0.5, 2, n), "alike": 0.7}[
+        weight
+    ]
     frame["id"], frame["cluster"], frame["part"] = np.arange(n), rng.integers(0, n // 10, n), rng.choice(["u", "v"], n)
     return frame
 
@@ -76,7 +78,7 @@ def _delayed(part):
 
 
 @pytest.mark.parametrize("how", [1, 16, "uneven"])
-@pytest.mark.parametrize("weight", [None, "whole", "some", "half"])
+@pytest.mark.parametrize("weight", [None, "whole", "some", "alike"])
 @pytest.mark.parametrize("ties", [False, True])
 @pytest.mark.parametrize("method", METHODS)
 @pytest.mark.filterwarnings("ignore::orthocal.distributed.passes.PartitionWarning")
@@ -335,9 +337,10 @@ def test_what_is_not_a_dask_frame_is_refused():
 
 
 class Doubled:
-    """An effect model."""
+    """An effect model, which must not see outcomes."""
 
     def predict(self, X):
+        assert not {"y", "a", "propensity"} & set(X)
         return 2 * X["x0"].to_numpy()
 
 
@@ -478,3 +481,58 @@ def test_a_source_knows_a_few_rows_even_where_the_first_partition_is_empty():
         fitted = CausalCalibrator(method="linear").fit(empty, **COLUMNS, nuisances=GIVEN)
     with pytest.warns(PartitionWarning, match="empty"):
         assert Source(empty, fitted.job_).has_overlap
+
+
+@pytest.mark.filterwarnings("ignore::orthocal.distributed.passes.PartitionWarning")
+def test_partitions_without_rows_that_count_are_passed_over():
+    frame = table(3000, weight="some")
+    frame.loc[frame.index[:500], "w"] = 0.0
+    told = {**COLUMNS, "nuisances": GIVEN, "sample_weight": "w"}
+    counting = frame[frame.w > 0]
+    weightless = dd.from_delayed([_delayed(frame.iloc[:500]), _delayed(counting)], meta=frame.iloc[:0])
+    nothing = _delayed(frame.iloc[:0])
+    empty = dd.from_delayed([*[nothing] * 9, _delayed(counting), *[nothing] * 30], meta=frame.iloc[:0])
+    expected = orthocal.assess(counting.tau, loss_in_memory(counting, weight=True), random_state=0)
+    for parts in (weightless, empty):
+        assert assess(parts, **told, random_state=0).error == pytest.approx(expected.error)
+        for exact in (False, True):
+            assert CausalCalibrator(exact=exact).fit(parts, **told).rows_ == 2500
+
+
+def test_a_level_that_only_later_partitions_have():
+    frame = table(4000)
+    frame["a"] = np.where((np.arange(4000) >= 2000) & (frame.a == 1), 2, frame.a)
+    frame.loc[frame.index[2500:3000], "a"] = frame.a.iloc[:500].to_numpy()
+    words = r"Partition 2: Row \d+ has the treatment 2.*`propensity_control` must be given"
+    with pytest.raises(OrthocalError, match=words):
+        CausalCalibrator().fit(partitioned(frame, 4), **COLUMNS, nuisances=GIVEN)
+    found = CausalCalibrator(method="linear", sample=4000, folds=2, random_state=0)
+    found.fit(partitioned(frame, 4), **COLUMNS, covariates=["x0", "x1"], key="id")
+    assert {trained.nuisance.name for trained in found.job_.trained} >= {"propensity", "propensity_control"}
+
+
+@pytest.mark.parametrize(("settings", "words"), [({"level": 95}, "`level` must lie"), ({"bins": 0}, "`bins` must be")])
+def test_verdicts_check_what_they_are_told(settings, words):
+    fitted = CausalCalibrator(method="linear").fit(partitioned(table(500), 2), **COLUMNS, nuisances=GIVEN)
+    with pytest.raises(OrthocalError, match=words):
+        fitted.assess(partitioned(table(500), 2), **settings)
+    with pytest.raises(OrthocalError, match=r"`frame` must be a dask.dataframe"):
+        fitted.assess(table(500))
+
+
+def test_missing_subgroups_are_named():
+    frame = table(500)
+    frame.loc[frame.index[300], "part"] = None
+    with pytest.raises(OrthocalError, match=r"Partition 1: `by\['part'\]` must not be missing; row 50 is"):
+        assess(partitioned(frame, 2), **COLUMNS, nuisances=GIVEN, by=["part"])
+
+
+def test_tied_rows_stand_in_an_order_of_their_own(monkeypatch):
+    """Verdicts on tied predictions, decomposition and all, do not depend on how rows arrived."""
+    monkeypatch.setattr("orthocal.distributed.ranges.ROWS_A_RANGE", 900)
+    frame = table(4000, ties=True)
+    found = [
+        numbers(assess(dd.from_pandas(rows, npartitions=4, sort=False), **COLUMNS, nuisances=GIVEN, random_state=0))
+        for rows in (frame, frame.sample(frac=1, random_state=1))
+    ]
+    assert found[0] == pytest.approx(found[1], rel=1e-8, abs=1e-10)

@@ -48,8 +48,8 @@ def step_of(values: Floats, edges: Floats) -> Integers:
     return step
 
 
-RUN = 2**15
-"""Rows that are worked on at once where many columns of them are needed: they stay in the cache."""
+RUN = 2**13
+"""Rows that are worked on at once where many columns of them are needed: they stay in the cache, and BLAS on one thread."""
 
 
 def runs(n: int) -> Iterator[slice]:

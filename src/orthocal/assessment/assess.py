@@ -33,7 +33,7 @@ from orthocal.assessment.subgroups import judge_groups, subgroups
 from orthocal.assessment.sweeps import SortedRows, answer, answered, count_units, predictions_at
 from orthocal.assessment.value import decision_value
 from orthocal.assessment.wording import sensitivity, verdict
-from orthocal.errors import OrthocalError, require_inside, require_whole
+from orthocal.errors import OrthocalError, require_inside, require_rows, require_whole
 from orthocal.folds import generator
 from orthocal.losses import rows_that_count, without_overlap
 from orthocal.observations import as_labels, as_numbers
@@ -149,6 +149,7 @@ class Settings:
 
 
 def _assess(prediction: Any, loss: Loss, settings: Settings) -> Assessment:
+    require_rows(len(loss))
     every = as_numbers(prediction, "prediction", len(loss))
     by = {name: as_labels(values, f"by[{name!r}]", len(loss))[loss.weight > 0] for name, values in settings.by.items()}
     prediction, loss = rows_that_count(every, loss)

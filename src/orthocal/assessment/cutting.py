@@ -63,13 +63,13 @@ def _where_reached(piece: Piece, wanted: Floats, reached: Floats, *, ones: bool)
 
 
 def members(piece: Piece, edges: Floats) -> list[set[Any]]:
-    """Question: two different rows of each bin, or all its clusters."""
+    """Question: two different rows, or clusters, of each bin, where it has them."""
     if piece.loss.groups is None:
         size = Runs(piece.prediction, edges).size
         return [{(piece.number, b, row) for row in range(min(int(many), 2))} for b, many in enumerate(size)]
     count = len(edges) + 1
     pairs = np.unique(pair_codes(piece, edges))
-    return [set((pairs[pairs % count == b] // count).tolist()) for b in range(count)]
+    return [set((pairs[pairs % count == b][:2] // count).tolist()) for b in range(count)]
 
 
 def _edges_with_two(answers: list[list[set[Any]]]) -> list[int]:

@@ -90,7 +90,8 @@ def recalibrations(like: Loss, halves: Halves) -> Stage[list[Recalibrated]]:
     found = yield partial(_every, halves=halves, step=step)
     answers = []
     for own in zip(*found, strict=True):
-        loss, prediction = joined([part for _, part in own]), np.concatenate([part for part, _ in own])
+        loss = own[0][1] if len(own) == 1 else joined([part for _, part in own])
+        prediction = np.concatenate([part for part, _ in own])
         constant = constants(loss, np.zeros(len(loss), dtype=np.int64), 1)[0]
         answers.append(Recalibrated(StepMap(*monotone(loss, prediction)), float(constant)))
     return answers

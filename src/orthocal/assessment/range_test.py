@@ -17,6 +17,8 @@ if TYPE_CHECKING:
     from orthocal.arrays import Floats, Integers
     from orthocal.assessment.sweeps import Piece, Rows, Stage
 
+AT_ONCE = 64
+"""Draws of signs that are held at the same time."""
 FEW_LEVELS = 500
 """Below as many distinct predictions the walk has too few steps for the law of Brownian motion."""
 
@@ -116,8 +118,11 @@ def _cluster_bootstrap(levels: list[int], draws: int, rng: np.random.Generator) 
     count = int(unit.max()) + 1
     table = coo_array((sums, (unit, codes % cells)), shape=(count, cells)).tocsr()
     watched = _ranges(group_sums(codes % cells, sums, cells)[None, :])[0]
-    simulated = _ranges(np.asarray(rng.choice([-1.0, 1.0], (draws, count)) @ table))
-    return float((1 + (simulated >= watched).sum()) / (1 + draws))
+    beyond = 0
+    for done in range(0, draws, AT_ONCE):
+        signs = rng.choice([-1.0, 1.0], (min(AT_ONCE, draws - done), count))
+        beyond += int((_ranges(np.asarray(signs @ table)) >= watched).sum())
+    return (1 + beyond) / (1 + draws)
 
 
 def _cluster_blocks(piece: Piece, before: Integers, cells: int) -> tuple[Integers, Floats]:

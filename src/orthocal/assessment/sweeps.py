@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any, Protocol, TypeAlias, TypeVar
 import numpy as np
 
 from orthocal.arrays import group_sums
+from orthocal.errors import OrthocalError
 from orthocal.losses import Loss, QuadraticLoss
 
 if TYPE_CHECKING:
@@ -138,16 +139,22 @@ def piece_ends(prediction: Floats, longest: int) -> Integers:
 
 
 def answered(rows: Rows, stages: Mapping[str, Stage[Any]]) -> dict[str, Any]:
-    """Run the stages side by side: in every sweep each that is not done asks one question. Return their results by name."""
+    """Run the stages side by side: in every sweep each that is not done asks one question. Return their results by name.
+
+    Of several that fail, the first of them by order is heard.
+    """
     results: dict[str, Any] = {}
+    failed: dict[str, OrthocalError] = {}
     asking: dict[str, Question] = {}
 
     def go_on(name: str, answers: list[Any] | None) -> None:
+        asking.pop(name, None)
         try:
             asking[name] = stages[name].send(answers)  # type: ignore[arg-type]  # None starts a generator
         except StopIteration as done:
-            asking.pop(name, None)
             results[name] = done.value
+        except OrthocalError as error:
+            failed[name] = error
 
     for name in stages:
         go_on(name, None)
@@ -155,6 +162,8 @@ def answered(rows: Rows, stages: Mapping[str, Stage[Any]]) -> dict[str, Any]:
         names = list(asking)
         for name, answers in zip(names, rows.ask([asking[name] for name in names]), strict=True):
             go_on(name, answers)
+    if failed:
+        raise failed[min(failed, key=list(stages).index)]
     return {name: results[name] for name in stages}
 
 

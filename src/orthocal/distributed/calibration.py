@@ -12,11 +12,20 @@ from orthocal.assessment.assess import Settings
 from orthocal.distributed.comparing import compared
 from orthocal.distributed.fitting import fitted
 from orthocal.distributed.judging import judged
-from orthocal.distributed.preparing import ASKED, Learning, chosen, prepared, with_asked
+from orthocal.distributed.preparing import (
+    ASKED,
+    Learning,
+    chosen,
+    covariates_of,
+    prepared,
+    require_dask,
+    with_asked,
+    with_sums,
+)
 from orthocal.distributed.rows import Columns
 from orthocal.distributed.source import Source
 from orthocal.effects import new_effect
-from orthocal.errors import OrthocalError, require_inside, require_whole
+from orthocal.errors import OrthocalError
 from orthocal.estimators import EffectParameter, UnfittedError, effect_parameter
 from orthocal.mapfile import save
 from orthocal.models import prediction_of
@@ -76,7 +85,7 @@ class CausalCalibrator(BaseEstimator):  # type: ignore[misc]
     >>> calibrator = CausalCalibrator(method="linear", random_state=0).fit(
     ...     dd.from_pandas(table, npartitions=4), outcome="y", treatment="a", prediction="tau",
     ...     nuisances={name: name for name in data.nuisances})
-    >>> (calibrator.calibrate([1.0, 3.0]) + 0.0).round(1)
+    >>> calibrator.calibrate([1.0, 3.0]).round(1) + 0.0
     array([0., 1.])
     """
 
@@ -175,7 +184,8 @@ class CausalCalibrator(BaseEstimator):  # type: ignore[misc]
                 "`predict` must have an effect model to ask; `estimator` is None. Use calibrate(prediction)."
             )
         effect = new_effect(effect_parameter(self))
-        return frame.map_partitions(_predicted, self.estimator, effect, self.map_, meta=("effect", "f8"))
+        seen = frame[list(self.asked_)]
+        return seen.map_partitions(_predicted, self.estimator, effect, self.map_, meta=("effect", "f8"))
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write the map as JSON, as `orthocal.save` does."""
@@ -183,7 +193,7 @@ class CausalCalibrator(BaseEstimator):  # type: ignore[misc]
 
     def assess(
         self,
-        frame: Any = None,
+        frame: Any,
         *,
         calibrated: bool = True,
         bins: int = 10,
@@ -231,20 +241,24 @@ class CausalCalibrator(BaseEstimator):  # type: ignore[misc]
         effect = new_effect(effect_parameter(self))
         if self.scheme != "cross":
             raise OrthocalError(f"`scheme` must be 'cross' on Dask; it is {self.scheme!r}. Split the frame yourself.")
+        require_dask(frame)
+        self.asked_ = columns.covariates or covariates_of(frame, columns)
         if columns.prediction == ASKED:
             if self.estimator is None:
                 raise OrthocalError("`prediction` must be given, or an `estimator` to ask; both are left out.")
-            frame = with_asked(frame, self.estimator, effect)
+            frame = with_asked(frame, self.estimator, effect, self.asked_)
         settings = Learning(self.learners, self.folds, self.clip, self.random_state, self.sample)
         return prepared(frame, columns, effect, settings, all_covariates)
 
     def _source_of(self, frame: Any, by: tuple[str, ...] = ()) -> Source:
         """Return the rows of a frame with the nuisances of `fit`."""
         job = self._require_fitted().job_
+        require_dask(frame)
         job = replace(job, columns=replace(job.columns, by=by))
         if self.estimator is not None and job.columns.prediction == ASKED:
-            frame = with_asked(frame, self.estimator, job.effect)
-        return Source(chosen(frame, job.columns), job)
+            frame = with_asked(frame, self.estimator, job.effect, self.asked_)
+        job = replace(job, sums={}, bounds=None)
+        return with_sums(Source(chosen(frame, job.columns), job))
 
     def _require_fitted(self) -> Self:
         if "map_" not in self.__dict__:
@@ -292,9 +306,6 @@ def assess(
     bins, level, cost, draws, random_state
         As in `orthocal.assess`.
     """
-    require_whole(bins, 1, "bins")
-    require_inside(level, 0, 1, "level")
-    require_whole(draws, 1, "draws")
     columns = Columns(
         outcome,
         treatment,

@@ -74,7 +74,7 @@ def _(calibrator: Isotonic, source: Source, *, exact: bool) -> Calibrator:
         calibrator.bound_ = 0.0
     else:
         cells = source.cells(source.rough_sketch.grid(CELLS), bounded=True)
-        if cells.is_uneven and source.share_sketched < 1:  # the partitions that were looked at are unlike the others
+        if cells.is_uneven and source.is_rough:  # the partitions that were looked at are unlike the others
             cells = source.cells(source.sketch.grid(CELLS), bounded=True)
         calibrator.rows_, calibrator.bound_ = cells.counts.rows, cells.bound() / float(cells.denominator.sum())
         level, loss, count = cells.as_rows()
@@ -93,7 +93,8 @@ def _range_blocks(source: Source) -> tuple[Floats, QuadraticLoss, Floats, int]:
         raise OrthocalError(
             f"Masses must be positive for exact isotonic calibration on Dask; one is {least:.4g}. Use exact=False."
         )
-    found = Blocks.together(dask.compute(*[dask.delayed(blocks)(piece, counts.factor) for piece in pieces]))
+    scale = None if counts.are_alike else counts.factor
+    found = Blocks.together(dask.compute(*[dask.delayed(blocks)(piece, scale) for piece in pieces]))
     return found.level, found.loss, found.weight, counts.rows
 
 
@@ -116,9 +117,18 @@ def fitted(method: Any, source: Source, *, exact: bool, refinements: int = 0) ->
         raise OrthocalError(
             f"`exact` must be False for a {type(source.like).__name__}; only quadratic losses have exact summaries."
         )
-    calibrator.fit(*source.pairs(HINGE_CELLS, HINGE_STEPS))
+    _fit_pairs(calibrator, source)
     for _ in range(refinements if source.depends_on_level else 0):
         source = replace(source, level_map=calibrator.map_)
-        calibrator.fit(*source.pairs(HINGE_CELLS, HINGE_STEPS))
+        _fit_pairs(calibrator, source)
     calibrator.rows_ = source.sketch.counts.rows  # type: ignore[attr-defined]
     return calibrator
+
+
+def _fit_pairs(calibrator: Any, source: Source) -> None:
+    prediction, loss = source.pairs(HINGE_CELLS, HINGE_STEPS)
+    if isinstance(calibrator, Isotonic):  # whose blocks hold so many rows, not pairs
+        count = loss.weight * source.sketch.counts.factor
+        calibrator.map_ = isotonic_map(prediction, loss, count, calibrator.min_samples)
+    else:
+        calibrator.fit(prediction, loss)

@@ -10,7 +10,8 @@ from orthocal.assessment.subgroups import MOST_LEVELS
 from orthocal.distributed.overlap import SummedOverlap, overlap_in
 from orthocal.distributed.passes import merged
 from orthocal.distributed.ranges import DaskRows, ranges
-from orthocal.errors import OrthocalError
+from orthocal.effects.arms import warn_if_clipped
+from orthocal.errors import OrthocalError, require_inside, require_whole
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -22,9 +23,13 @@ if TYPE_CHECKING:
 
 def judged(source: Source, settings: Settings) -> Assessment:
     """Return the verdict on a source's predictions."""
+    require_whole(settings.bins, 1, "bins")
+    require_inside(settings.level, 0, 1, "level")
+    require_whole(settings.draws, 1, "draws")
     overlap = None
     if source.has_overlap:
         overlap = merged(source.parts, overlap_in, SummedOverlap.merge, source.job)
+        warn_if_clipped(overlap.clipped, overlap.clip)
     rows = DaskRows(ranges(source), source.like)
     rows.like = with_rows(source.like, rows.rows)
     return judge(rows, settings, _subgroups(rows, source.job.columns.by), overlap)

@@ -68,14 +68,20 @@ class Heard(NamedTuple):
 
 def _named(function: Callable[..., Any], part: Any, number: int, *shared: Any) -> Heard:
     """Ask a partition. What is wrong with it, or odd, is said with its number."""
+    part = _that_count(part, shared)
     if len(part) == 0:
         return Heard(odd=(f"Partition {number} is empty; it adds nothing.",))
     try:
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # partitions would repeat what the whole is told once
-            return Heard(function(part, number, *shared), _oddities(part, number, shared))
+        return Heard(function(part, number, *shared), _oddities(part, number, shared))
     except OrthocalError as error:
         return Heard(failed=f"Partition {number}: {error}")
+
+
+def _that_count(part: Any, shared: Sequence[Any]) -> Any:
+    """Return nothing of a partition whose weights are all 0."""
+    columns = getattr(shared[0], "columns", shared[0]) if shared else None
+    name = getattr(columns, "sample_weight", None)
+    return part if name is None or name not in part or (part[name] != 0).any() else part.iloc[:0]
 
 
 def _oddities(part: Any, number: int, shared: Sequence[Any]) -> tuple[str, ...]:

@@ -13,6 +13,7 @@ from orthocal.distributed.source import Source
 from orthocal.distributed.training import (
     encoding_of,
     probe,
+    probe_all,
     require_defined,
     train_on_partitions,
     train_on_sample,
@@ -22,7 +23,7 @@ from orthocal.models import prediction_of
 from orthocal.orthogonal import Recipe, origin_of
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Mapping, Sequence
 
     from orthocal.effects import Effect
 
@@ -56,10 +57,7 @@ class Learning:
 
 def prepared(frame: Any, columns: Columns, effect: Effect, how: Learning, all_covariates: bool) -> Source:
     """Check the columns, learn what is not given, and return the partitions with all they need to know their loss."""
-    if not hasattr(frame, "to_delayed"):
-        raise OrthocalError(
-            f"`frame` must be a dask.dataframe; it is a {type(frame).__name__}. Use orthocal.CausalCalibrator for data in memory."
-        )
+    require_dask(frame)
     require_columns(columns, list(frame.columns))
     known = replace(columns, covariates=())
     few = probe(partitions(chosen(frame, known)), known, effect)
@@ -67,9 +65,11 @@ def prepared(frame: Any, columns: Columns, effect: Effect, how: Learning, all_co
     job = Job(known, effect, how.clip, how.folds, how.seed, divisors=divisors)
     learners: dict[str, Any] = {}
     unknown = [n.name for n in wanted if not set(n.names) <= set(columns.given)]
+    if unknown:  # learning takes many passes, so that one more is spent on seeing every treatment level
+        every = probe_all(partitions(chosen(frame, known)), known)
+        wanted, divisors = require_defined(effect, observed(every, known), known)
     if unknown or any(callable(value) for value in columns.given.values()):
-        taken = set(replace(known, by=()).needed)
-        names = tuple(name for name in frame.columns if name not in taken) if all_covariates else columns.covariates
+        names = covariates_of(frame, known) if all_covariates else columns.covariates
         job = replace(job, columns=replace(columns, covariates=names))
         job = replace(job, encoding=encoding_of(partitions(frame[list(names)]), job.columns))
     if unknown:
@@ -77,7 +77,15 @@ def prepared(frame: Any, columns: Columns, effect: Effect, how: Learning, all_co
     learnt = {n.name: learners.get(n.name, "") for n in wanted}
     recipe = Recipe(None, how.clip, how.random_state)
     origin = origin_of(effect, wanted, set(columns.given), learnt, how.folds, recipe, 0)
-    return _with_sums(Source(chosen(frame, job.columns), replace(job, origin=origin)))
+    return with_sums(Source(chosen(frame, job.columns), replace(job, origin=origin)))
+
+
+def require_dask(frame: Any) -> None:
+    """The frame is one of Dask."""
+    if not hasattr(frame, "to_delayed"):
+        raise OrthocalError(
+            f"`frame` must be a dask.dataframe; it is a {type(frame).__name__}. Use orthocal.CausalCalibrator for data in memory."
+        )
 
 
 def chosen(frame: Any, columns: Columns) -> Any:
@@ -86,9 +94,16 @@ def chosen(frame: Any, columns: Columns) -> Any:
     return frame[columns.needed]
 
 
-def with_asked(frame: Any, estimator: Any, effect: Effect) -> Any:
-    """Add the predictions of an effect model, asked partition by partition."""
-    return frame.assign(**{ASKED: frame.map_partitions(_asked, estimator, effect, meta=(ASKED, "f8"))})
+def with_asked(frame: Any, estimator: Any, effect: Effect, covariates: Sequence[str]) -> Any:
+    """Add the predictions of an effect model, asked partition by partition; it sees the covariates only."""
+    asked = frame[list(covariates)].map_partitions(_asked, estimator, effect, meta=(ASKED, "f8"))
+    return frame.assign(**{ASKED: asked})
+
+
+def covariates_of(frame: Any, columns: Columns) -> tuple[str, ...]:
+    """Return all columns without another role."""
+    taken = set(replace(columns, by=(), covariates=()).needed)
+    return tuple(name for name in frame.columns if name not in taken)
 
 
 def _asked(part: Any, estimator: Any, effect: Effect) -> Any:
@@ -101,7 +116,7 @@ def _learnt(frame: Any, job: Job, how: Learning) -> tuple[Job, dict[str, Any]]:
     """Return the job with trained models, and how its learners are written."""
     source = Source(chosen(frame, job.columns), job)
     if how.sample is None:
-        probed = probe(source.parts, job.columns, job.effect)
+        probed = probe_all(source.parts, job.columns)
         trained = train_on_partitions(source.parts, job, how.learners, probed)
     else:
         share = how.sample / source.sketch.counts.rows
@@ -128,7 +143,7 @@ def _added(one: Any, other: Any) -> Any:
     return fill[0] + fill[1]
 
 
-def _with_sums(source: Source) -> Source:
+def with_sums(source: Source) -> Source:
     """Return the source with what its effect must know of all rows, where it must."""
     if not hasattr(source.job.effect, "sums"):
         return source

@@ -8,9 +8,11 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from orthocal.assessment.sweeps import Piece
+from orthocal.distributed.hashing import keys_of
 from orthocal.distributed.source import Source, judged
 from orthocal.errors import OrthocalError
 from orthocal.losses import Loss, columns_of, of_columns
+from orthocal.observations import as_labels
 from orthocal.solvers.monotone import Blocks, blocks_of
 
 if TYPE_CHECKING:
@@ -32,17 +34,16 @@ def ranges(source: Source) -> list[Any]:
     import dask
     from dask import dataframe as dd
 
-    rows = source.rough_sketch.counts.rows / source.share_sketched
-    inner = source.rough_sketch.grid(max(1, int(np.ceil(rows / ROWS_A_RANGE))))
+    inner = source.sketch.grid(max(1, -(-source.sketch.counts.rows // ROWS_A_RANGE)))
     divisions = np.concatenate([[-np.inf], np.nextafter(inner, np.inf), [np.inf]])
     job, move = dask.delayed(source.job, pure=False), dask.delayed(source.map, pure=False)
-    tables = [dask.delayed(_table)(part, number, job, move) for number, part in enumerate(source.parts)]
+    like = dask.delayed(source.like, pure=False)
+    tables = [dask.delayed(_table)(part, number, job, move, like) for number, part in enumerate(source.parts)]
     table = dd.from_delayed(tables, meta=_table_like(source.like, source.job.columns.by), verify_meta=False)
     if len(divisions) > 2:
         table = table.set_index("prediction", divisions=divisions.tolist(), drop=False)
     else:
         table = table.repartition(npartitions=1)
-    like = dask.delayed(source.like, pure=False)
     pieces = [dask.delayed(_sorted)(part, like) for part in table.to_delayed()]
     return list(dask.persist(*pieces))
 
@@ -99,26 +100,37 @@ def _table_like(like: Loss, by: Sequence[str]) -> Any:
     )
 
 
-def _table(part: Any, number: int, job: Job, map_: Map | None) -> Any:
+def _table(part: Any, number: int, job: Job, map_: Map | None, like: Loss) -> Any:
     """Rows of a partition as a frame that can be moved."""
     import pandas as pd
 
+    part = part if job.columns.sample_weight is None else part[part[job.columns.sample_weight] != 0]
+    if not len(part):
+        return _table_like(like, job.columns.by)
     try:
         prediction, loss = judged(part, job, map_)
+        by = {f"by {name}": as_labels(part[name], f"by[{name!r}]").astype(object) for name in job.columns.by}
     except OrthocalError as error:
         raise OrthocalError(f"Partition {number}: {error}") from None
-    kept = part if len(part) == len(prediction) else part[part[job.columns.sample_weight] > 0]
-    by = {f"by {name}": kept[name].to_numpy(dtype=object) for name in job.columns.by}
     return pd.DataFrame({"prediction": prediction, **columns_of(loss), **by})
 
 
 def _sorted(table: Any, like: Any) -> SortedPiece:
     """Turn a range of rows back into a loss, sorted."""
     order = np.argsort(table["prediction"].to_numpy(), kind="stable")
+    order = order[_ties_by_contents(table.iloc[order])]
     column = {name: table[name].to_numpy()[order] for name in table.columns}
     prediction = column.pop("prediction")
     by = {name[3:]: column.pop(name) for name in list(column) if name.startswith("by ")}
     return SortedPiece(prediction, of_columns(like, column), by=by)
+
+
+def _ties_by_contents(table: Any) -> Any:
+    """Return an order of sorted rows in which tied ones stand by a hash of what they hold, however they arrived."""
+    level = table["prediction"].to_numpy()
+    if not (level[1:] == level[:-1]).any():
+        return slice(None)
+    return np.lexsort((keys_of(table.reset_index(drop=True)), level))
 
 
 def _answers(piece: Piece, number: int, start: int, questions: Sequence[Question]) -> list[Any]:
@@ -135,7 +147,8 @@ def _levels(piece: SortedPiece, column: str, most: int) -> Any:
     return np.array(sorted(set(piece.by[column].tolist()))[: most + 1])
 
 
-def blocks(piece: Piece, scale: float) -> Blocks:
-    """Return the blocks of a sorted piece, weights as numbers of rows."""
+def blocks(piece: Piece, scale: float | None) -> Blocks:
+    """Return the blocks of a sorted piece, weights as numbers of rows: scaled, or one each."""
     loss: Any = piece.loss
-    return blocks_of(piece.prediction, loss.numerator, loss.denominator, loss.weight * scale)
+    count = np.ones(len(piece)) if scale is None else loss.weight * scale
+    return blocks_of(piece.prediction, loss.numerator, loss.denominator, count)

@@ -136,7 +136,7 @@ def observed(part: Any, columns: Columns, encoding: Encoding | None = None) -> O
     if columns.groups is None:
         return observations
     # Codes that mean the same cluster in every partition; their upper bits leave room to count bins beside them.
-    return replace(observations, groups=(keys_of(part[[columns.groups]]) >> np.uint64(24)).astype(np.int64))
+    return replace(observations, groups=(keys_of(part[[columns.groups]]) >> np.uint64(16)).astype(np.int64))
 
 
 def row_keys(part: Any, columns: Columns) -> Any:
@@ -149,7 +149,7 @@ def fitted_of(part: Any, observations: Observations, job: Job) -> Fitted:
     """Return the nuisances of a partition: known ones as they are, others asked of models that never saw the row's fold."""
     values = {name: _known(name, value, part, job) for name, value in job.columns.given.items()}
     if not job.trained:
-        return Fitted(values, job.clip, {}, None, dict(job.sums))
+        return Fitted(values, job.clip, {}, None, dict(job.sums), is_part=True)
     given, fold = set(values), folds_of(row_keys(part, job.columns), job.folds, job.seed)
     own = (
         {n.name: n.features for n in job.effect.nuisances(observations)}
@@ -160,7 +160,7 @@ def fitted_of(part: Any, observations: Observations, job: Job) -> Fitted:
         features = own[trained.nuisance.name] if trained.has_features else observations.covariates
         values.update(trained.nuisance.named(_asked(trained.models, features, fold)))
     fitted = clip_fitted([t.nuisance for t in job.trained], values, dict.fromkeys(given), job.clip, fold)
-    return replace(fitted, sums=dict(job.sums))
+    return replace(fitted, sums=dict(job.sums), is_part=True)
 
 
 def _asked(models: Sequence[Any], features: Any, fold: Integers) -> Floats:
@@ -185,10 +185,25 @@ def _known(name: str, value: Any, part: Any, job: Job) -> Any:
     return known
 
 
+def _require_known_levels(observations: Observations, fitted: Fitted, effect: Any) -> None:
+    """Where the control's propensity is taken to be the rest of the arm's, no row has another level."""
+    if not (hasattr(effect, "arm") and hasattr(effect, "control")) or "propensity_control" in fitted.values:
+        return
+    other = np.flatnonzero((observations.treatment != effect.arm) & (observations.treatment != effect.control))
+    if len(other):
+        level = observations.treatment[other[:1]].tolist()[0]
+        raise OrthocalError(
+            f"Row {other[0]} has the treatment {level!r}, and no row of the partitions looked at first had another level than "
+            "arm and control; `propensity_control` must be given as well."
+        )
+
+
 def loss_of(part: Any, job: Job) -> tuple[Floats, Loss]:
     """Return the predictions of a partition and their loss; rows of weight 0 are left out."""
     observations = observed(part, job.columns, job.encoding)
-    loss = job.effect.loss(observations, fitted_of(part, observations, job))
+    fitted = fitted_of(part, observations, job)
+    _require_known_levels(observations, fitted, job.effect)
+    loss = job.effect.loss(observations, fitted)
     if job.bounds is not None:
         loss = replace(loss, bounds=job.bounds)  # type: ignore[type-var]
     assert observations.prediction is not None  # noqa: S101

@@ -47,9 +47,9 @@ class Counts:
         return 1.0 if self.whole else self.rows / self.total
 
     @property
-    def counts_rows(self) -> bool:
-        """Whether the counts are whole numbers."""
-        return self.whole or self.least == self.most
+    def are_alike(self) -> bool:
+        """Whether every row counts as one, though its weight is another number."""
+        return not self.whole and self.least == self.most
 
 
 @dataclass(frozen=True, eq=False)
@@ -105,6 +105,6 @@ class Sketch:
 
 def histogram_wanted(counts: Counts, bins: int) -> Floats:
     """Return the running weight at which inner edges sit, as in memory."""
-    if counts.counts_rows and not counts.whole:
+    if counts.are_alike:
         return wanted_mass(counts.rows, bins, whole=True) * counts.least
     return wanted_mass(counts.total, bins, whole=counts.whole)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from functools import cached_property
+from functools import cached_property, reduce
 from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
@@ -69,13 +69,16 @@ class Source:
 
     @cached_property
     def rough_sketch(self) -> Sketch:
-        """Of the predictions of a few partitions, spread over all."""
-        return merged(_spread(self.prediction_parts), _sketch, Sketch.merge, self.job, self.map, 2**16)
+        """Of the predictions of a few partitions, spread over all; of all where those have no rows."""
+        few = [
+            one for one in each(_spread(self.prediction_parts), _sketch, self.job, self.map, 2**16) if one is not None
+        ]
+        return reduce(Sketch.merge, few) if few else self.sketch
 
     @property
-    def share_sketched(self) -> float:
-        """Of the partitions that the rough sketch has seen."""
-        return len(_spread(self.prediction_parts)) / len(self.prediction_parts)
+    def is_rough(self) -> bool:
+        """Whether the rough sketch is not that of all partitions."""
+        return len(_spread(self.prediction_parts)) < len(self.prediction_parts)
 
     def bracketed(self, brackets: Floats) -> Bracketed:
         """Return sums between the ends of intervals, and the rows inside them."""

@@ -145,7 +145,7 @@ class Cells:
         """Return (highest prediction, loss, count of rows) of the cells that have rows, each as one row."""
         some = np.flatnonzero(self.rows)
         loss = QuadraticLoss(self.numerator[some], self.denominator[some], self.weight[some])
-        return self.high[some], loss, loss.weight * self.counts.factor
+        return self.high[some], loss, self.rows[some] if self.counts.are_alike else loss.weight * self.counts.factor
 
 
 @dataclass(frozen=True, eq=False)
@@ -189,7 +189,7 @@ class Bracketed:
         for reach, (low, high) in zip(wanted, brackets, strict=True):
             below = running[np.searchsorted(self.ends, low, side="right")] if np.isfinite(low) else 0.0
             a, b = np.searchsorted(self.inside.level, [low, high], side="right")
-            place = np.searchsorted(below + np.cumsum(self.inside.weight[a:b]), reach * (1 - 1e-15), side="left")
+            place = np.searchsorted(below + np.cumsum(self.inside.weight[a:b]), reach * (1 - 1e-11), side="left")
             if place >= b - a or below >= reach:
                 raise AssertionError("the bracket of a quantile does not hold it")
             found.append(float(self.inside.level[a + place]))

@@ -49,16 +49,25 @@ def probe(parts: Sequence[Any], columns: Columns, effect: Effect) -> Any:
     raise problem or OrthocalError("The data must have rows; every partition is empty.")
 
 
-def _few(part: Any, number: int, columns: Columns) -> Any:
-    """Question: the first rows, and one of each level of treatment and instrument."""
+def probe_all(parts: Sequence[Any], columns: Columns) -> Any:
+    """Return a few rows of every partition, with every treatment level, and an outcome that is not 0 or 1 where there is one."""
+    import pandas as pd
+
+    found = [few for few in each(parts, _few, columns, PROBED // len(parts) + 1) if few is not None]
+    return pd.concat(found, ignore_index=True)
+
+
+def _few(part: Any, number: int, columns: Columns, first: int = PROBED) -> Any:
+    """Question: the first rows, one of each level of treatment and instrument, and one whose outcome is not 0 or 1."""
     del number
     observed(part, replace(columns, covariates=()))
     keep = np.zeros(len(part), dtype=bool)
-    keep[:PROBED] = True
+    keep[:first] = True
+    keep[np.flatnonzero(~part[columns.y].isin([0, 1]).to_numpy())[:1]] = True
     for name in (columns.treatment, columns.instrument):
         if name is not None:
-            first = np.flatnonzero(~part[name].duplicated().to_numpy())
-            keep[first[:MOST_LEVELS]] = True
+            new = np.flatnonzero(~part[name].duplicated().to_numpy())
+            keep[new[:MOST_LEVELS]] = True
     return part[keep]
 
 
@@ -133,10 +142,10 @@ def train_on_partitions(
     chosen = {n.name: _seeded(_own_or_default(n, learners, every), job.seed) for n in wanted}
     told = [dask.delayed(one, pure=False) for one in (job, probed)]
     found = []
-    for j, nuisance in enumerate(wanted):
+    for nuisance in wanted:
         models = []
         for k in range(job.folds):
-            blocks = [dask.delayed(_training_rows)(part, j, k, *told) for part in parts]
+            blocks = [dask.delayed(_training_rows)(part, nuisance.name, k, *told) for part in parts]
             width = few.covariates.shape[1]
             columns_of = [
                 da.concatenate([da.from_delayed(block[at], (np.nan, *shape), dtype=float) for block in blocks])
@@ -147,7 +156,7 @@ def train_on_partitions(
     return tuple(found)
 
 
-def _training_rows(part: Any, j: int, k: int, job: Job, probed: Any) -> tuple[Any, Any, Any]:
+def _training_rows(part: Any, name: str, k: int, job: Job, probed: Any) -> tuple[Any, Any, Any]:
     """Covariates, target and weight of the rows that teach a nuisance outside a fold.
 
     The probe's rows are put beside the partition's, so that an effect is defined where a partition lacks an arm.
@@ -156,7 +165,7 @@ def _training_rows(part: Any, j: int, k: int, job: Job, probed: Any) -> tuple[An
 
     own = len(part)
     rows = observed(pd.concat([part, probed], ignore_index=True), job.columns, job.encoding)
-    nuisance = _to_learn(job.effect.nuisances(rows), job.columns)[j]
+    nuisance = next(n for n in job.effect.nuisances(rows) if n.name == name)
     train = folds_of(row_keys(part, job.columns), job.folds, job.seed) != k
     if nuisance.rows is not None:
         train &= nuisance.rows[:own]

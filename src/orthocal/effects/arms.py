@@ -114,12 +114,18 @@ def overlap_of(
     levels: Mapping[str, tuple[Booleans, Floats]], fitted: Fitted, weight: Floats, notes: tuple[str, ...] = ()
 ) -> Overlap:
     """Summarise overlap and warn where many rows were clipped; `levels` maps a name to (who got it, its propensity)."""
-    for name, share in fitted.clipped.items():
+    if not fitted.is_part:
+        warn_if_clipped(fitted.clipped, fitted.clip)
+    return Overlap(fitted.clip, dict(fitted.clipped), dict(levels), weight, notes)
+
+
+def warn_if_clipped(clipped: Mapping[str, float], clip: float) -> None:
+    """Say where many fitted propensities had to be moved away from 0 or 1."""
+    for name, share in clipped.items():
         if share > MOST_CLIPPED:
             warnings.warn(
-                f"`{name}` was clipped at {fitted.clip} in {share:.1%} of rows: overlap is poor, and effects there rest on "
+                f"`{name}` was clipped at {clip} in {share:.1%} of rows: overlap is poor, and effects there rest on "
                 "extrapolation. Restrict the rows to those that could have had either level, or use effect='overlap'.",
                 OverlapWarning,
-                stacklevel=2,
+                stacklevel=3,
             )
-    return Overlap(fitted.clip, dict(fitted.clipped), dict(levels), weight, notes)

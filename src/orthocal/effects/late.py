@@ -101,7 +101,8 @@ class LATE:
         )
         if self.target == "compliers":
             return QuadraticLoss(weight * psi_y, weight * psi_a, weight, observations.groups, overlap)
-        self._warn_if_weak(weak, notes)
+        if not fitted.is_part:
+            self._warn_if_weak(weak, notes)
         above, below = fitted.sums.get("average", (weight @ psi_y, weight @ psi_a))
         chi = late_pseudo_outcome(psi_y, psi_a, *self._effect_and_divisor(fitted, q, float(above / below)))
         return QuadraticLoss(weight * chi, weight, weight, observations.groups, overlap)

@@ -19,7 +19,7 @@ def columns_of(loss: Any) -> dict[str, Any]:
     """Return the arrays of a loss that have one entry per row; weights that are the masses are not repeated."""
     found = {field.name: getattr(loss, field.name) for field in fields(loss)}
     kept = {name: value for name, value in found.items() if isinstance(value, np.ndarray) and len(value) == len(loss)}
-    if kept.get("weight") is kept.get("denominator"):
+    if "weight" in kept and kept["weight"] is kept.get("denominator"):
         del kept["weight"]
     return kept
 

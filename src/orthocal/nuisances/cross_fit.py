@@ -42,6 +42,8 @@ class Fitted:
         Each row's fold; one fold by default.
     sums : dict of str to array
         What an effect's loss must know of all rows, where these are some of them: what ``effect.sums`` gave, added up.
+    is_part : bool
+        These are some of the rows: what is told of all rows is not told of them.
     """
 
     values: dict[str, Any]
@@ -49,6 +51,7 @@ class Fitted:
     clipped: dict[str, float] = field(default_factory=dict)
     fold: Integers | None = None
     sums: dict[str, Any] = field(default_factory=dict)
+    is_part: bool = False
 
     def __getitem__(self, name: str) -> Any:
         return self.values[name]

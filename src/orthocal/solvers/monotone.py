@@ -188,18 +188,23 @@ def pooled(loss: QuadraticLoss, prediction: Floats, count: Floats, order: Rows) 
     """Return the blocks of sorted rows, pooled a part at a time; rows as they are where masses can be negative."""
     if loss.denominator.min() <= 0:
         return Blocks(prediction[order], loss.numerator[order], loss.denominator[order], count[order])
-    parts, alike = [], np.full(AT_ONCE, loss.denominator[0]) if is_constant(loss.denominator) else None
-    for start in range(0, len(prediction), AT_ONCE):
-        part = slice(start, start + AT_ONCE)
-        rows = part if isinstance(order, slice) else order[part]
-        mass = loss.denominator[rows] if alike is None else alike[: len(prediction) - start]
+    level = prediction[order]
+    wanted = np.minimum(np.arange(AT_ONCE, len(level) + AT_ONCE, AT_ONCE), len(level))
+    ends = np.unique(
+        np.searchsorted(level, level[wanted - 1], side="right")
+    )  # tied rows are pooled together, or not at all
+    alike = is_constant(loss.denominator)
+    parts = []
+    for start, end in zip([0, *ends[:-1].tolist()], ends.tolist(), strict=True):
+        rows = slice(start, end) if isinstance(order, slice) else order[start:end]
+        mass = np.full(end - start, loss.denominator[0]) if alike else loss.denominator[rows]
         weight = mass if count is loss.denominator else count[rows]  # gathering is half the work
-        parts.append(blocks_of(prediction[rows], loss.numerator[rows], mass, weight))
+        parts.append(blocks_of(level[start:end], loss.numerator[rows], mass, weight))
     return Blocks.together(parts)
 
 
 def blocks_of(level: Floats, numerator: Floats, denominator: Floats, weight: Floats) -> Blocks:
-    """Pool sorted rows of positive mass as far as these rows alone tell; rows before or after can only pool further."""
+    """Pool sorted rows of positive mass as far as these rows alone tell; other levels can only pool further."""
     if not len(level):
         return Blocks(level, numerator, denominator, weight)
     last = np.flatnonzero(level[1:] != level[:-1])
