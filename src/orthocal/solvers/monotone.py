@@ -190,9 +190,8 @@ def pooled(loss: QuadraticLoss, prediction: Floats, count: Floats, order: Rows) 
         return Blocks(prediction[order], loss.numerator[order], loss.denominator[order], count[order])
     level = prediction[order]
     wanted = np.minimum(np.arange(AT_ONCE, len(level) + AT_ONCE, AT_ONCE), len(level))
-    ends = np.unique(
-        np.searchsorted(level, level[wanted - 1], side="right")
-    )  # tied rows are pooled together, or not at all
+    # Tied rows stay together: a level that is divided could be pooled with a lower one that all of it lies above.
+    ends = np.unique(np.searchsorted(level, level[wanted - 1], side="right"))
     alike = is_constant(loss.denominator)
     parts = []
     for start, end in zip([0, *ends[:-1].tolist()], ends.tolist(), strict=True):
