@@ -87,8 +87,9 @@ class CausalCalibrator(BaseEstimator):  # type: ignore[misc]
     prediction_ : array
         The predictions of those rows, before calibration.
     honest_prediction_ : array
-        Scheme "cross" only: each row's calibrated prediction by a map fitted without its fold. For `compare` and pictures; not
-        to be judged by `assess` with the same loss, whose residuals it pulls towards zero.
+        Scheme "cross" only: each row's calibrated prediction by a map fitted without its fold; maps are fitted when it is
+        asked for. For `compare` and pictures; not to be judged by `assess` with the same loss, whose residuals it
+        pulls towards zero.
 
     Examples
     --------
@@ -143,12 +144,13 @@ class CausalCalibrator(BaseEstimator):  # type: ignore[misc]
         sample_weight: Any = None,
         groups: Any = None,
         nuisances: Mapping[str, Any] | None = None,
+        key: Any = None,
     ) -> Self:
         """Learn the nuisances and the calibration map.
 
         Parameters
         ----------
-        X, y, treatment, instrument, sample_weight, groups, nuisances
+        X, y, treatment, instrument, sample_weight, groups, nuisances, key
             As in `orthogonal_loss`.
         prediction : array of shape (rows,), optional
             The effect model's predictions, made without these rows; asked of `estimator` when left out.
@@ -162,6 +164,7 @@ class CausalCalibrator(BaseEstimator):  # type: ignore[misc]
             prediction=given_or_asked(prediction, self.estimator, X, self._chosen_effect),
             sample_weight=sample_weight,
             groups=groups,
+            key=key,
         )
         recipe = Recipe(self.learners, self.clip, self.random_state, self.n_jobs)
         plan = Plan(self._chosen_effect, self.method, self.folds, self.split, self.refinements, recipe)
@@ -209,6 +212,7 @@ class CausalCalibrator(BaseEstimator):  # type: ignore[misc]
         sample_weight: Any = None,
         groups: Any = None,
         nuisances: Mapping[str, Any] | None = None,
+        key: Any = None,
     ) -> float:
         """Return minus the mean orthogonal loss of the calibrated prediction on these rows; larger is better.
 
@@ -228,6 +232,7 @@ class CausalCalibrator(BaseEstimator):  # type: ignore[misc]
             nuisances=nuisances,
             learners=self.learners,
             folds=self.folds,
+            key=key,
             clip=self.clip,
             random_state=self.random_state,
             n_jobs=self.n_jobs,
@@ -267,7 +272,7 @@ class CausalCalibrator(BaseEstimator):  # type: ignore[misc]
             raise OrthocalError(
                 f"`honest_prediction_` must have scheme='cross'; it is {scheme!r}. Judge the map on rows not in `rows_`."
             )
-        fold, prediction = self._require_fitted().learnt_.fold, self.prediction_
+        fold, prediction = self._require_fitted().learnt_.map_fold, self.prediction_
         honest = np.empty(len(prediction))
         for k in np.unique(fold):
             others = np.flatnonzero(fold != k)

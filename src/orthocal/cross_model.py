@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
@@ -20,7 +21,7 @@ from orthocal.estimators import (
     require_columns_of,
     tags_of,
 )
-from orthocal.folds import assign_folds, generator
+from orthocal.folds import draw_folds, row_order
 from orthocal.losses import QuadraticLoss
 from orthocal.models import prediction_of
 from orthocal.nuisances.wrapped import fit_weighted
@@ -55,7 +56,8 @@ class CrossCalibratedModel(BaseEstimator):  # type: ignore[misc]
         A regressor is trained on pseudo-outcomes n / d with weights d: a DR-learner for the CATE; the loss must be quadratic with
         positive d. A callable ``estimator(X, y, treatment)`` trains the user's own model on given rows and returns it.
     effect, method, folds, learners, clip, random_state, n_jobs
-        As in `CausalCalibrator`.
+        As in `CausalCalibrator`. With a whole number as `random_state` the order of the rows changes nothing, as long as the
+        estimator's own seed is fixed, too.
     combine : {"median", "mean"}
 
     Attributes
@@ -114,24 +116,25 @@ class CrossCalibratedModel(BaseEstimator):  # type: ignore[misc]
         sample_weight: Any = None,
         groups: Any = None,
         nuisances: Mapping[str, Any] | None = None,
+        key: Any = None,
     ) -> Self:
         """Train the models by folds and the map on what they predict out of fold; arguments as in `orthogonal_loss`."""
         require_one_of(self.combine, COMBINE, "combine")
         columns = {"treatment": treatment, "instrument": instrument, "sample_weight": sample_weight, "groups": groups}
-        rows = observe(X, y, **columns)
-        effect, rng = new_effect(effect_parameter(self)), generator(self.random_state)
+        rows = observe(X, y, key=key, **columns)
+        effect, recipe = new_effect(effect_parameter(self)), self._recipe()
         effect.nuisances(rows)
-        fold = assign_folds(self.folds, effect.strata(rows), rows.groups, rng)
-        recipe = Recipe(self.learners, self.clip, rng, self.n_jobs)
+        order = row_order(rows, recipe.random_state)
+        fold = draw_folds(self.folds, effect.strata(rows), rows, recipe.random_state, order)
         if hasattr(self.estimator, "fit"):
             matrix, self.encoding_ = encode(X)
             self.loss_: Loss = learn_cross(effect, rows, X, nuisances, fold, recipe).loss
-            self.models_ = _regressors(self.estimator, matrix, self.loss_, fold)
-            self.prediction_ = _out_of_fold(self.models_, matrix, fold, effect)
+            self.models_ = _regressors(self.estimator, matrix, self.loss_, fold, order)
+            self.prediction_ = _out_of_fold(self.models_, matrix, fold, order, effect)
         else:
-            self.models_ = [self._own_model(X, rows, np.flatnonzero(fold != k)) for k in range(int(fold.max()) + 1)]
-            self.prediction_ = _out_of_fold(self.models_, X, fold, effect)
-            predicted = observe(X, y, prediction=self.prediction_, **columns)
+            self.models_ = [self._own_model(X, rows, order[fold[order] != k]) for k in range(int(fold.max()) + 1)]
+            self.prediction_ = _out_of_fold(self.models_, X, fold, order, effect)
+            predicted = replace(rows, prediction=self.prediction_)
             self.loss_ = learn_cross(effect, predicted, X, nuisances, fold, recipe).loss
         self.calibrator_ = fit_calibrator(self.method, self.prediction_, self.loss_, fold=fold)
         self.map_: Map = self.calibrator_.map_
@@ -155,6 +158,9 @@ class CrossCalibratedModel(BaseEstimator):  # type: ignore[misc]
         """Return the parameters, `effect` among them, whose attribute is a method."""
         return {**super().get_params(deep), "effect": effect_parameter(self)}
 
+    def _recipe(self) -> Recipe:
+        return Recipe(self.learners, self.clip, self.random_state, self.n_jobs).seeded
+
     def _own_model(self, X: Any, rows: Observations, train: Integers) -> Any:
         model = self.estimator(_safe_indexing(X, train), rows.outcome[train], rows.treatment[train])
         if model is None:
@@ -162,7 +168,7 @@ class CrossCalibratedModel(BaseEstimator):  # type: ignore[misc]
         return model
 
 
-def _regressors(estimator: Any, X: Floats, loss: Loss, fold: Integers) -> list[Any]:
+def _regressors(estimator: Any, X: Floats, loss: Loss, fold: Integers, order: Integers) -> list[Any]:
     """Train the regressor without each fold in turn, on the minimisers of the rows' losses."""
     if not (isinstance(loss, QuadraticLoss) and (loss.denominator > 0).all()):
         raise OrthocalError(
@@ -172,14 +178,14 @@ def _regressors(estimator: Any, X: Floats, loss: Loss, fold: Integers) -> list[A
     target, weight = loss.target, loss.denominator
     models = []
     for k in range(int(fold.max()) + 1):
-        train = fold != k
+        train = order[fold[order] != k]
         models.append(fit_weighted(clone(estimator), X[train], target[train], weight[train]))
     return models
 
 
-def _out_of_fold(models: list[Any], X: Any, fold: Integers, effect: Effect) -> Floats:
+def _out_of_fold(models: list[Any], X: Any, fold: Integers, order: Integers, effect: Effect) -> Floats:
     prediction = np.empty(len(fold))
     for k, model in enumerate(models):
-        own = np.flatnonzero(fold == k)
+        own = order[fold[order] == k]
         prediction[own] = prediction_of(model, _safe_indexing(X, own), effect)
     return prediction

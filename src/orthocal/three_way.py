@@ -12,7 +12,7 @@ from orthocal.arrays import group_sums
 from orthocal.calibrators import Calibrator, Histogram, new_calibrator
 from orthocal.calibrators.histogram import uniform_mass_edges
 from orthocal.errors import OrthocalError, require_inside
-from orthocal.folds import generator, split_rows
+from orthocal.folds import SPLIT, THIRDS, split_rows
 from orthocal.losses import HingeLoss, Loss, QuadraticLoss
 from orthocal.maps import StepMap
 from orthocal.orthogonal import Orthogonal, Recipe, learn_cross, learn_given_split
@@ -64,14 +64,13 @@ def learn_three_way(
         raise OrthocalError(
             f"scheme='three-way' must have method='histogram'; it is {type(calibrator).__name__}. Use another scheme for it."
         )
-    rng = generator(recipe.random_state)
-    strata, groups = effect.strata(observations), observations.groups
-    first = split_rows(1 / 3, strata, groups, rng)
+    recipe = recipe.seeded
+    strata = effect.strata(observations)
+    first = split_rows(1 / 3, strata, observations, recipe.random_state, THIRDS)
     rest = np.flatnonzero(first == 1)
-    part = split_rows(0.5, strata[rest], None if groups is None else groups[rest], rng)
+    part = split_rows(0.5, strata[rest], observations[rest], recipe.random_state, SPLIT)
     prediction = cast("Floats", observations.prediction)  # fit asks for it before it comes here
     edges = uniform_mass_edges(prediction[first == 0], observations.weight[first == 0], calibrator.bins)
-    recipe = Recipe(recipe.learners, recipe.clip, rng, recipe.n_jobs)
     learnt = learn_given_split(effect, observations, X, given, rest, part, recipe)
     loss, bins = learnt.loss, np.searchsorted(edges, prediction[learnt.rows], side="left")
     if refinements and loss.at(prediction[learnt.rows]) is not loss:

@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, Any, overload
 import numpy as np
 from scipy.stats import t as t_law
 
-from orthocal.arrays import sorting_order
 from orthocal.assessment.bins import at_constant, at_prediction, mean_residual, residual_moments, table
 from orthocal.assessment.bins_test import bins_test
 from orthocal.assessment.curve import monotone_curve
@@ -31,6 +30,7 @@ from orthocal.assessment.rate import rate
 from orthocal.assessment.records import Assessment
 from orthocal.assessment.subgroups import judge_groups, subgroups
 from orthocal.assessment.sweeps import SortedRows, answer, answered, count_units, predictions_at
+from orthocal.assessment.ties import settled_order
 from orthocal.assessment.value import decision_value
 from orthocal.assessment.wording import sensitivity, verdict
 from orthocal.errors import OrthocalError, require_inside, require_rows, require_whole
@@ -154,7 +154,7 @@ def _assess(prediction: Any, loss: Loss, settings: Settings) -> Assessment:
     by = {name: as_labels(values, f"by[{name!r}]", len(loss))[loss.weight > 0] for name, values in settings.by.items()}
     prediction, loss = rows_that_count(every, loss)
     overlap, loss = loss.overlap, without_overlap(loss)
-    order = sorting_order(prediction)  # sorted once, for all that follows
+    order = settled_order(prediction, loss)  # sorted once, for all that follows
     if not isinstance(order, slice):
         prediction, loss, by = prediction[order], loss[order], {name: values[order] for name, values in by.items()}
     del order

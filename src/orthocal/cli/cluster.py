@@ -28,15 +28,12 @@ class Cluster:
         Address; processes of this machine if left out.
     sample : int
         Rows that nuisances are learnt on.
-    key : str, optional
-        Column that tells rows apart.
     exact : bool
         Whether isotonic maps are those of all rows, or of a grid.
     """
 
     scheduler: str | None = None
     sample: int = 200_000
-    key: str | None = None
     exact: bool = False
 
 

@@ -120,7 +120,6 @@ def calibrate(
 ) -> None:
     """Calibrate a column of predicted effects and judge it before and after, on rows the map never saw."""
     from orthocal.calibrators import new_calibrator
-    from orthocal.folds import generator
     from orthocal.streams import FORMATS, add_calibrated
     from orthocal.tables import all_or_nothing, ending, require_folder
     from orthocal.verified import calibrate_and_verify, hold_out
@@ -142,20 +141,21 @@ def calibrate(
         covariates=covariates,
         weight=weight,
         groups=groups,
+        key=key,
         folds=folds,
         clip=clip,
         by=by,
         seed=seed,
         jobs=jobs,
     )
-    cluster = chosen_engine(engine, scheduler=scheduler, sample=sample, key=key, exact=exact)
+    cluster = chosen_engine(engine, scheduler=scheduler, sample=sample, exact=exact)
     if cluster is not None:
         calibrate_on_dask(asked, cluster, Fit(method, holdout, cost), Output(out, dry_run, as_json))
         return
     plan = plan_of(asked, draws)
     new_calibrator(method)
     require_folder(out)
-    fitted, judged = hold_out(holdout, plan.effect, plan.observations, generator(seed))
+    fitted, judged = hold_out(holdout, plan.effect, plan.observations, seed)
     words = {**plan.words, **words_of_fit(method, len(fitted), len(judged), holdout)}
     if announced({**words, "output": str(out)}, dry_run, as_json):
         return
@@ -233,13 +233,14 @@ def assess(
         covariates=covariates,
         weight=weight,
         groups=groups,
+        key=key,
         folds=folds,
         clip=clip,
         by=by,
         seed=seed,
         jobs=jobs,
     )
-    cluster = chosen_engine(engine, scheduler=scheduler, sample=sample, key=key)
+    cluster = chosen_engine(engine, scheduler=scheduler, sample=sample)
     if cluster is not None:
         assess_on_dask(asked, cluster, cost, Output(out, dry_run, as_json))
         return

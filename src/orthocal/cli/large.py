@@ -181,7 +181,7 @@ def _checked(asked: Asked, cluster: Cluster, output: Output) -> Table:
         raise OrthocalError("`--jobs` must be left out with `--scheduler`, whose workers are counted where they start.")
     require_folder(output.out)
     frame = read_frame(asked.data)
-    columns = _columns(asked, cluster.key, list(frame.columns))
+    columns = _columns(asked, list(frame.columns))
     empty = pa.Table.from_pandas(make_meta(frame))
     levels = {name: level_of(getattr(asked, name), empty, asked.treatment) for name in ("arm", "control")}
     effect = chosen_effect(asked.effect, **levels, **asked.settings)
@@ -190,7 +190,7 @@ def _checked(asked: Asked, cluster: Cluster, output: Output) -> Table:
     return Table(frame[list(needed)], columns, effect, by)
 
 
-def _columns(asked: Asked, key: str | None, there: Sequence[str]) -> Columns:
+def _columns(asked: Asked, there: Sequence[str]) -> Columns:
     """Return which column plays which part, each found by its name."""
     from orthocal.distributed.rows import Columns
     from orthocal.tables import require_column
@@ -200,20 +200,20 @@ def _columns(asked: Asked, key: str | None, there: Sequence[str]) -> Columns:
         return name
 
     roles = roles_of(asked.outcome, asked.treatment, asked.predictions[0], asked.instrument, asked.weight, asked.groups)
-    for role, name in {**roles, "key": key}.items():
+    for role, name in {**roles, "key": asked.key}.items():
         if name is not None:
             found(SPOKEN.get(role, role), name)
     for name in asked.predictions[1:]:
         found("prediction", name)
     for name in split_names(asked.by) if asked.by else ():
         found("subgroup", name)
-    names = covariate_names(there, roles, asked.covariates, (*asked.predictions, asked.propensity, key))
+    names = covariate_names(there, roles, asked.covariates, (*asked.predictions, asked.propensity, asked.key))
     covariates = tuple(found("covariate", name) for name in names)
     text = asked.propensity
     given = (
         {} if text is None else {propensity_name(roles): number_or(text, lambda column: found("propensity", column))}
     )
-    return Columns(**roles, key=key, covariates=covariates, given=given)  # type: ignore[arg-type]
+    return Columns(**roles, key=asked.key, covariates=covariates, given=given)  # type: ignore[arg-type]
 
 
 def _plan(asked: Asked, cluster: Cluster, table: Table, holdout: float) -> tuple[dict[str, str], Division]:

@@ -20,7 +20,8 @@ from orthocal.distributed.training import (
 )
 from orthocal.errors import OrthocalError, require_inside, require_whole
 from orthocal.models import prediction_of
-from orthocal.orthogonal import Recipe, origin_of
+from orthocal.origin import origin_of
+from orthocal.orthogonal import Recipe
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
