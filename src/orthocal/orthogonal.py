@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 
-from orthocal.effects import Effect, new_effect
+from orthocal.effects import Effect, loss_of_all, new_effect
 from orthocal.effects.words import words_of
 from orthocal.errors import OrthocalError, require_inside
 from orthocal.folds import assign_folds, generator, split_rows
@@ -158,7 +158,7 @@ def learn_cross(
     known = check_given(wanted, given, X, len(observations))
     fitted = _fit(wanted, observations, known, fold, recipe, rng, None)
     every = np.arange(len(observations))
-    loss = _stamped(effect.loss(observations, fitted), effect, wanted, known, fold, recipe)
+    loss = _stamped(loss_of_all(effect, observations, fitted), effect, wanted, known, fold, recipe)
     return Orthogonal(loss, fitted.values, observations.prediction, fold, every)
 
 
@@ -195,7 +195,7 @@ def learn_given_split(
     fitted = _fit(wanted, chosen, known, part, recipe, rng, [1])
     rows = used[part == 1]
     rest = observations[rows]
-    loss = _stamped(effect.loss(rest, fitted), effect, wanted, known, part, recipe)
+    loss = _stamped(loss_of_all(effect, rest, fitted), effect, wanted, known, part, recipe)
     return Orthogonal(loss, fitted.values, rest.prediction, part[part == 1], rows)
 
 

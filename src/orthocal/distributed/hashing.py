@@ -6,6 +6,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from orthocal.distributed.labels import canonical
+
 if TYPE_CHECKING:
     import numpy.typing as npt
 
@@ -24,10 +26,15 @@ def mixed(key: npt.NDArray[np.uint64], seed: int) -> npt.NDArray[np.uint64]:
 
 
 def keys_of(frame: Any) -> npt.NDArray[np.uint64]:
-    """Return one 64-bit key for the contents of each row of a pandas frame, whatever its index."""
+    """Return one 64-bit key for the contents of each row of a pandas frame, whatever its index and the types of its columns.
+
+    One file may hold 5 where another holds 5.0: a value has one key, whatever type it comes in.
+    """
+    import pandas as pd
     from pandas.util import hash_pandas_object
 
-    return np.asarray(hash_pandas_object(frame, index=False).to_numpy(), dtype=np.uint64)
+    plain = pd.DataFrame({place: canonical(column) for place, (_, column) in enumerate(frame.items())})
+    return np.asarray(hash_pandas_object(plain, index=False).to_numpy(), dtype=np.uint64)
 
 
 def folds_of(key: npt.NDArray[np.uint64], folds: int, seed: int) -> Integers:
