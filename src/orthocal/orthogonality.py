@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from orthocal.arrays import group_sums
+from orthocal.effects import loss_of_all
 from orthocal.errors import OrthocalError, require_length
 from orthocal.nuisances import Fitted
 from orthocal.observations import Observations
@@ -168,7 +169,7 @@ def _mean_score(
         name: np.asarray(true, dtype=np.float64) + size * errors.get(name, 0.0)
         for name, true in population.nuisances.items()
     }
-    derivative = effect.loss(rows, Fitted(values, clip=0.0)).derivative(rows.prediction)  # type: ignore[arg-type]
+    derivative = loss_of_all(effect, rows, Fitted(values, clip=0.0)).derivative(rows.prediction)  # type: ignore[arg-type]
     count = len(population.effect)
     share = group_sums(population.cell, rows.weight, count)
     return group_sums(population.cell, derivative, count) / share, float(np.abs(derivative).sum())

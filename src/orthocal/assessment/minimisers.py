@@ -10,7 +10,7 @@ import numpy as np
 from orthocal.assessment.sweeps import Runs, count_rows
 from orthocal.losses import Loss, QuadraticLoss
 from orthocal.solvers import constants
-from orthocal.solvers.constants import PRECISION, finite_bounds, ratios
+from orthocal.solvers.constants import finite_bounds, narrowest, ratios
 
 if TYPE_CHECKING:
     from orthocal.arrays import Floats
@@ -31,7 +31,7 @@ def by_kind(like: Loss, edges: Floats) -> Stage[Floats]:
         return np.asarray(found)
     low, high = finite_bounds(like)
     below, above = np.full(len(edges) + 1, low), np.full(len(edges) + 1, high)
-    while (above - below).max() > PRECISION * max(high - low, abs(low), abs(high)):
+    while (above - below).max() > narrowest(low, high):
         middle = (below + above) / 2
         falling = np.sum((yield partial(_slopes, edges=edges, values=middle)), axis=0) < 0
         below, above = np.where(falling, middle, below), np.where(falling, above, middle)

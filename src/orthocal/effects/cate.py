@@ -13,6 +13,7 @@ from orthocal.effects.arms import (
     require_levels,
     strata_of,
 )
+from orthocal.effects.equivariance import DIFFERENCE, Equivariance
 from orthocal.effects.formulas import pseudo_outcome
 from orthocal.effects.words import Words
 from orthocal.losses import QuadraticLoss
@@ -43,6 +44,7 @@ class CATE:
     CATE(arm='drug', control='placebo')
     """
 
+    equivariance: ClassVar[Equivariance] = DIFFERENCE
     words: ClassVar[Words] = Words(
         "The average effect of the arm against the control among people alike in the covariates, E[Y(arm) - Y(control) | X].",
         "squared loss on chi = mu1 - mu0 + 1{arm}/pi1 (y - mu1) - 1{control}/pi0 (y - mu0)",

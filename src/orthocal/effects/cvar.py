@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import numpy as np
 
 from orthocal.effects.arms import overlap_of, propensity_nuisance, require_levels
+from orthocal.effects.equivariance import LOCATION, Equivariance
 from orthocal.effects.formulas import doubly_robust_mean
 from orthocal.effects.quantile import law_nuisance
 from orthocal.effects.words import Words
@@ -39,6 +40,7 @@ class CVaRUnderTreatment:
     arm : object
     """
 
+    equivariance: ClassVar[Equivariance] = LOCATION
     words: ClassVar[Words] = Words(
         "The mean of the largest outcomes under the arm, those beyond their conditional quantile.",
         "squared loss on h + 1{arm}/pi (H - h), H = q + (y - q)_+ / (1 - Q), q the conditional quantile, h the mean of H",

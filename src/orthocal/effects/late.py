@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, ClassVar
 import numpy as np
 
 from orthocal.effects.arms import outcome_nuisance, overlap_of, propensity_nuisance, require_binary
+from orthocal.effects.equivariance import DIFFERENCE, Equivariance
 from orthocal.effects.words import Words
 from orthocal.errors import OrthocalError, OverlapWarning, require_inside, require_one_of
 from orthocal.losses import QuadraticLoss
@@ -50,6 +51,7 @@ class LATE:
     LATE(target='compliers', min_first_stage=0.05)
     """
 
+    equivariance: ClassVar[Equivariance] = DIFFERENCE
     words: ClassVar[Words] = Words(
         "The average effect of treatment on compliers alike in the covariates: those whom the instrument moves.",
         "psi_V = E[V|z=1,x] - E[V|z=0,x] + (z/pi - (1-z)/(1-pi)) (V - E[V|z,x]) for V = Y and A; population: squared loss on "
