@@ -1,11 +1,12 @@
 """Laws of every effect, checked exactly; and the paper's printed errors, planted, are found."""
 
+import itertools
 from dataclasses import replace
 
 import numpy as np
 import pytest
 
-from orthocal import CATE, LATE, OrthocalError, Population, PseudoOutcome, check_orthogonality
+from orthocal import CATE, LATE, OrthocalError, OverlapWarning, Population, PseudoOutcome, check_orthogonality
 from orthocal.effects import EFFECTS
 from orthocal.nuisances import Fitted
 from orthocal.orthogonality import _mean_score
@@ -166,6 +167,26 @@ def test_population_and_complier_targets_differ_and_each_is_recovered():
     for target, wanted in (("population", 0.5), ("compliers", 0.2)):
         loss = LATE(target=target).loss(population.observations(), Fitted(nuisances, clip=0.0))
         np.testing.assert_allclose(constants(loss, together, 1), wanted)
+
+
+@pytest.mark.parametrize("turn", [1, -1])
+def test_a_first_stage_fitted_with_the_wrong_sign_is_weak_and_not_believed(turn):
+    # Two cells, q0 = 0.15 and tau = 1.5 in both; fitted q = 0.35 and -0.05. Cell 0: tau = 0.225/0.35, chi = tau + (0.225 -
+    # 0.15 tau)/0.35 = 1.0102. Cell 1 is weak: tau is the average, 1.5, and so is chi. Believed, it would be -22.5.
+    q0, tau = 0.15, 1.5
+    x, z, a = (np.array(column) for column in zip(*itertools.product((0, 1), (0, 1), (0, 1)), strict=True))
+    with_, without = (q0, 0.0) if turn == 1 else (0.0, q0)
+    took = np.where(z == 1, with_, without)
+    probability = 0.25 * np.where(a == 1, took, 1 - took)
+    means = {"outcome_z0": np.full(8, tau * without), "outcome_z1": np.full(8, tau * with_)}
+    fitted = np.array([0.35, -0.05])[x]
+    stages = {"treatment_z0": np.zeros(8), "treatment_z1": fitted}
+    stages = stages if turn == 1 else dict(zip(stages, reversed(stages.values()), strict=True))
+    population = Population(x, probability, tau * a, a, {}, np.full(2, tau), instrument=z)
+    nuisances = {"instrument_propensity": np.full(8, 0.5), **means, **stages}
+    with pytest.warns(OverlapWarning, match=r"in 50\.0% of rows"):
+        loss = LATE().loss(population.observations(), Fitted(nuisances, clip=0.0))
+    np.testing.assert_allclose(constants(loss, x, 2), [1.0102, 1.5], atol=1e-4)
 
 
 def test_a_population_must_be_one():
