@@ -146,6 +146,7 @@ def cvar():
     x, a, y, probability = outcomes()
     tail = (LAW[:, 2:] @ VALUES[2:]) / LAW[:, 2:].sum(axis=1)
     nuisances = {"propensity": PI[x], "tail_quantile": np.full(len(x), 2.5), "tail_mean": tail[x]}
+    nuisances["tail_difference"] = np.zeros(len(x))
     return Population(x, probability, y, a, nuisances, tail)
 
 
