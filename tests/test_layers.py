@@ -11,6 +11,7 @@ SOURCE = Path(orthocal.__file__).parent
 LAYERS = {
     "arrays": 0,
     "errors": 0,
+    "files": 1,
     "progress": 0,
     "hashing": 0,
     "observations": 1,
