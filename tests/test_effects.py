@@ -135,7 +135,7 @@ def test_quantiles_are_calibrated_with_learnt_nuisances(quantile):
     assert calibrator.boxed_ < 0.05
     again = CausalCalibrator(effect, "linear", random_state=0)
     again.fit(quantile.X, quantile.y, nuisances=calibrator.nuisances_, **fit)
-    assert again.map_ == calibrator.map_
+    assert [again.map_.intercept, again.map_.slope] == pytest.approx([calibrator.map_.intercept, calibrator.map_.slope])
 
 
 def test_refinements_move_the_level_and_none_stays_at_the_prediction(quantile):
