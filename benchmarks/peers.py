@@ -15,7 +15,7 @@ from orthocal.datasets import simulate_cate
 from orthocal.folds import assign_folds
 from orthocal.nuisances import default_learner
 from orthocal.observations import observe
-from timing import interleaved
+from timing import interleaved, seeded
 
 
 class Skipped(Exception):  # noqa: N818
@@ -61,7 +61,7 @@ def cross_fitting(jobs: int | None = None) -> float:
     fold = assign_folds(5, data.treatment, random_state=0)
     learner: dict[str, Any] = {}
     for nuisance in CATE().nuisances(observe(X, data.y, treatment=data.treatment)):
-        learner[nuisance.role] = default_learner(nuisance).set_params(random_state=0)
+        learner[nuisance.role] = seeded(default_learner(nuisance))
     table = doubleml.DoubleMLData.from_arrays(X, data.y, data.treatment)
     parts = [(np.flatnonzero(fold != k), np.flatnonzero(fold == k)) for k in range(5)]
 

@@ -18,7 +18,7 @@ from orthocal.folds import assign_folds
 from orthocal.maps import StepMap
 from orthocal.nuisances import default_learner
 from orthocal.observations import observe
-from timing import interleaved
+from timing import interleaved, seeded
 
 
 def _fit(learner, X, target, train, test, *, probability):
@@ -33,7 +33,7 @@ def _rows(n: int, columns: int):
     X = np.column_stack([data.X, more])
     fold = assign_folds(5, data.treatment, random_state=0)
     nuisances = CATE().nuisances(observe(X, data.y, treatment=data.treatment))
-    learners = {n.name: default_learner(n).set_params(random_state=0) for n in nuisances}
+    learners = {n.name: seeded(default_learner(n)) for n in nuisances}
     return data, X, fold, nuisances, learners
 
 

@@ -30,3 +30,8 @@ def interleaved(
             work()
             record.append(time.perf_counter() - start)
     return typical(times[0]) / typical(times[1])
+
+
+def seeded(learner):
+    """Return a learner, and what it contains, with a seed of 0."""
+    return learner.set_params(**{name: 0 for name in learner.get_params() if name.endswith("random_state")})

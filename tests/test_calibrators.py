@@ -136,7 +136,8 @@ def test_platt_records_the_bounds_it_chose():
     prediction, loss = weighted()
     learnt = Platt().fit(prediction, loss).map_
     values = Histogram(20).fit(prediction, loss).map_.values
-    low, high = min(prediction.min(), values.min()), max(prediction.max(), values.max())
+    line = Linear().fit(prediction, loss).predict([prediction.min(), prediction.max()])
+    low, high = min(line.min(), values.min()), max(line.max(), values.max())
     assert learnt.lower == pytest.approx(low - 0.25 * (high - low))
     assert learnt.upper == pytest.approx(high + 0.25 * (high - low))
     assert Platt(lower=-9).fit(prediction, loss).map_.lower == -9

@@ -11,6 +11,7 @@ SOURCE = Path(orthocal.__file__).parent
 LAYERS = {
     "arrays": 0,
     "errors": 0,
+    "files": 1,
     "progress": 0,
     "hashing": 0,
     "observations": 1,
@@ -28,6 +29,7 @@ LAYERS = {
     "orthogonality": 4,
     "refinement": 4,
     "estimators": 4,
+    "guarantee": 4,
     "three_way": 5,
     "schemes": 5,
     "assessment": 5,

@@ -20,12 +20,12 @@ from orthocal.estimators import (
     require_columns_of,
     tags_of,
 )
+from orthocal.guarantee import Guarantee, Outcomes, guarantee_of
 from orthocal.models import given_or_asked, prediction_of
 from orthocal.observations import alike, observe
 from orthocal.orthogonal import Recipe, orthogonal_loss
 from orthocal.refinement import fit_calibrator
 from orthocal.schemes import SCHEMES, Plan
-from orthocal.three_way import Guarantee, guarantee_of
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -174,7 +174,8 @@ class CausalCalibrator(BaseEstimator):  # type: ignore[misc]
         self.learnt_: Orthogonal = learnt
         self.calibrator_: Calibrator = calibrator
         self.map_: Map = calibrator.map_
-        self.fitted_method_, self.fitted_scheme_ = self.method, self.scheme
+        self.fitted_effect_, self.fitted_method_, self.fitted_scheme_ = plan.effect, self.method, self.scheme
+        self.outcomes_ = Outcomes.of(observations.outcome)
         self.fitted_refinements_ = self.refinements
         remember_columns(self, X)
         return self
@@ -288,12 +289,20 @@ class CausalCalibrator(BaseEstimator):  # type: ignore[misc]
         calibrated = self.map_.predict(self.prediction_)
         return float(np.mean((calibrated <= low) | (calibrated >= high)))
 
-    def guarantee(self, delta: float = 0.05) -> Guarantee:
-        """Return a bound on the calibration error that holds with probability 1 - `delta` (scheme "three-way" only)."""
+    def guarantee(self, delta: float = 0.05, *, outcome_range: tuple[float, float] | None = None) -> Guarantee:
+        """Return a bound on the calibration error that holds with probability 1 - `delta` (scheme "three-way" only).
+
+        Parameters
+        ----------
+        outcome_range : (float, float), optional
+            What the outcome cannot leave, a fact about it and not what was observed; 0 to 1 where it is binary.
+        """
         scheme = self._require_fitted().fitted_scheme_
         if scheme != "three-way":
             raise OrthocalError(f"`guarantee` must have scheme='three-way'; it is {scheme!r}.")
-        return guarantee_of(self.loss_, cast("StepMap", self.map_), self.prediction_, delta)
+        bins = np.searchsorted(cast("StepMap", self.map_).edges, self.prediction_, side="left")
+        known = self.outcomes_.range(outcome_range)
+        return guarantee_of(self.fitted_effect_, self.nuisances_, self.loss_, bins, known, delta)
 
     @property
     def _chosen_effect(self) -> Effect:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, cast
 import numpy as np
 
 from orthocal.calibrators.validation import validation_folds, value_order
-from orthocal.effects import Effect, new_effect
+from orthocal.effects import Effect, loss_of_all, new_effect
 from orthocal.errors import OrthocalError, require_inside
 from orthocal.folds import (
     LEARNERS,
@@ -204,7 +204,7 @@ def learn_cross(
         fold = draw_folds(folds, effect.strata(observations), observations, recipe.random_state, order)
     fitted = _fit(wanted, observations, known, fold, recipe, order, None)
     number = int(folds) if drawing else len(np.unique(cast("Integers", fold)))
-    loss = stamped(effect.loss(observations, fitted), effect, wanted, known, number, recipe, len(observations))
+    loss = stamped(loss_of_all(effect, observations, fitted), effect, wanted, known, number, recipe, len(observations))
     every = np.arange(len(observations))
     return Orthogonal(loss, fitted.values, observations.prediction, fold, every, number, recipe.random_state)
 
@@ -241,7 +241,7 @@ def learn_given_split(
     fitted = _fit(wanted, chosen, known, part, recipe, _learning_order(wanted, chosen, known, recipe), [1])
     rows = used[part == 1]
     rest = observations[rows]
-    loss = stamped(effect.loss(rest, fitted), effect, wanted, known, len(np.unique(part)), recipe, len(part))
+    loss = stamped(loss_of_all(effect, rest, fitted), effect, wanted, known, len(np.unique(part)), recipe, len(part))
     return Orthogonal(loss, fitted.values, rest.prediction, part[part == 1], rows)
 
 

@@ -18,6 +18,7 @@ from orthocal.calibrators.spline import Spline
 from orthocal.calibrators.validation import by_value, validation_folds
 from orthocal.errors import OrthocalError
 from orthocal.losses import rows_that_count
+from orthocal.losses.units import Units, restated, units_of
 from orthocal.observations import as_numbers
 
 if TYPE_CHECKING:
@@ -166,10 +167,14 @@ class Auto(BaseEstimator):  # type: ignore[misc]
 def _left_out(candidate: Any, prediction: Floats, loss: Loss, fold: Any, folds: int) -> Floats:
     """Loss of each row, or cluster, under a map fitted without its fold."""
     value = np.empty(len(loss))
+    units = Units(
+        units_of(loss).centre, 1.0
+    )  # far from 0 the loss is large, and differences of it are lost in rounding
+    centred = restated(loss, units)
     for k in range(folds):
         rest, own = np.flatnonzero(fold != k), np.flatnonzero(fold == k)
         fitted = clone(candidate).fit(prediction[rest], loss[rest])
-        value[own] = loss[own].value(fitted.predict(prediction[own]))
+        value[own] = centred[own].value(units.standard(fitted.predict(prediction[own])))
     if loss.groups is None:
         return value
     codes, index = np.unique(loss.groups, return_inverse=True)

@@ -9,16 +9,17 @@ from sklearn.base import BaseEstimator
 
 from orthocal.calibrators.histogram import Histogram
 from orthocal.losses import rows_that_count
+from orthocal.losses.units import restated, units_of
 from orthocal.maps import SigmoidMap
 from orthocal.observations import as_numbers
-from orthocal.solvers import sigmoid
+from orthocal.solvers import affine, sigmoid
 
 if TYPE_CHECKING:
     from orthocal.arrays import Floats
     from orthocal.losses import Loss
 
 BINS_OF_BOUNDS, WIDENED = 20, 0.25
-"""Default bounds: hull of the predictions and of a histogram's values, widened by this share on each side."""
+"""Default bounds: hull of the best line's and of a histogram's values, widened by this share on each side."""
 
 
 class Platt(BaseEstimator):  # type: ignore[misc]
@@ -27,8 +28,8 @@ class Platt(BaseEstimator):  # type: ignore[misc]
     Parameters
     ----------
     lower, upper : float, optional
-        The bounds L and U. By default the hull of the predictions and of the values of a 20-bin histogram, widened by a
-        quarter on each side; the bounds used are recorded in ``map_``.
+        The bounds L and U. By default the hull of the predictions, brought to the unit of the effect by the best line, and of
+        the values of a 20-bin histogram, widened by a quarter on each side; the bounds used are recorded in ``map_``.
 
     Examples
     --------
@@ -50,7 +51,9 @@ class Platt(BaseEstimator):  # type: ignore[misc]
         low, high = self._bounds(prediction, loss)
         # The bounds are checked by a flat map before the fit divides by their distance.
         SigmoidMap(low, high, 0.0, 0.0)
-        self.map_ = SigmoidMap(low, high, *sigmoid(loss, prediction, low, high))
+        units = units_of(loss)
+        ends = units.standard(np.array([low, high])).tolist()
+        self.map_ = SigmoidMap(low, high, *sigmoid(restated(loss, units), prediction, *ends))
         return self
 
     def predict(self, prediction: Any) -> Floats:
@@ -60,9 +63,12 @@ class Platt(BaseEstimator):  # type: ignore[misc]
     def _bounds(self, prediction: Floats, loss: Loss) -> tuple[float, float]:
         if self.lower is not None and self.upper is not None:
             return float(self.lower), float(self.upper)
-        values = Histogram(BINS_OF_BOUNDS).fit(prediction, loss).map_.values
-        low, high = min(prediction.min(), values.min()), max(prediction.max(), values.max())
-        margin = WIDENED * (high - low) if high > low else max(1.0, abs(high))
+        # A prediction in another unit than the effect has the same map, so its own values are no bounds.
+        intercept, slope = affine(loss, prediction)
+        line = intercept + slope * np.array([prediction.min(), prediction.max()])
+        values = np.concatenate([line, Histogram(BINS_OF_BOUNDS).fit(prediction, loss).map_.values])
+        low, high = values.min(), values.max()
+        margin = WIDENED * (high - low) if high > low else units_of(loss).scale
         lower = low - margin if self.lower is None else self.lower
         upper = high + margin if self.upper is None else self.upper
         return float(lower), float(np.float64(upper))

@@ -10,6 +10,7 @@ from sklearn.base import BaseEstimator
 from orthocal.calibrators.validation import by_value, validation_folds
 from orthocal.errors import require_whole
 from orthocal.losses import rows_that_count
+from orthocal.losses.units import restated, units_of
 from orthocal.maps import SplineMap, StepMap
 from orthocal.observations import as_numbers
 from orthocal.solvers import constants, spline
@@ -65,11 +66,14 @@ class Spline(BaseEstimator):  # type: ignore[misc]
                 np.empty(0), constants(loss, np.zeros(len(loss), dtype=np.int64), 1)
             )
             return self
+        units = units_of(loss)
+        loss = restated(loss, units)
         knots = spline_knots(prediction, self.pieces)
         design = spline_design(prediction, knots)
         penalty = roughness(knots)
         self.smoothing_ = self._chosen(design, penalty, loss)
-        self.map_ = SplineMap(knots, spline(loss, design, self.smoothing_ * penalty))
+        # The basis adds up to 1 everywhere, so coefficients move with the units like any other value.
+        self.map_ = SplineMap(knots, units.original(spline(loss, design, self.smoothing_ * penalty)))
         return self
 
     def predict(self, prediction: Any) -> Floats:

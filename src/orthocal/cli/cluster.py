@@ -174,6 +174,15 @@ def _files(data: str) -> list[str]:
     return files
 
 
+def files_read(data: str, out: Path) -> list[Path]:
+    """Return the files of a table that are on this machine; results must not become part of it."""
+    if Path(data).is_dir() and out.resolve().is_relative_to(Path(data).resolve()):
+        raise OrthocalError(
+            f"`--out` must not lie in the folder of the data, whose files are all read; {out} does. Choose another --out."
+        )
+    return [Path(file.removeprefix("file://")) for file in _files(data) if file.startswith(("file://", "/"))]
+
+
 def _one_ending(files: list[str], data: str) -> str:
     from orthocal.tables import ending
 

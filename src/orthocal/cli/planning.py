@@ -131,10 +131,11 @@ def words_of_data(asked: Asked, effect: Any, rows: int, covariates: Sequence[str
 def words_of_learners(learnt: Sequence[Nuisance], given: list[str]) -> str:
     """Say what learns which nuisance."""
     from orthocal.nuisances.learners import choose_learners
+    from orthocal.nuisances.wrapped import bare
 
     names: dict[str, list[str]] = {}
     for nuisance, learner in choose_learners(learnt, None).items():
-        names.setdefault(type(learner).__name__, []).append(nuisance)
+        names.setdefault(type(bare(learner)).__name__, []).append(nuisance)
     parts = [f"{learner} for {', '.join(wanted)}" for learner, wanted in names.items()]
     return "; ".join([*parts, *([f"known: {', '.join(given)}"] if given else [])]) or "none"
 

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from orthocal.distributed.labels import canonical
 from orthocal.hashing import mixed
 
 if TYPE_CHECKING:
@@ -15,10 +16,15 @@ if TYPE_CHECKING:
 
 
 def keys_of(frame: Any) -> npt.NDArray[np.uint64]:
-    """Return one 64-bit key for the contents of each row of a pandas frame, whatever its index."""
+    """Return one 64-bit key for the contents of each row of a pandas frame, whatever its index and the types of its columns.
+
+    One file may hold 5 where another holds 5.0: a value has one key, whatever type it comes in.
+    """
+    import pandas as pd
     from pandas.util import hash_pandas_object
 
-    return np.asarray(hash_pandas_object(frame, index=False).to_numpy(), dtype=np.uint64)
+    plain = pd.DataFrame({place: canonical(column) for place, (_, column) in enumerate(frame.items())})
+    return np.asarray(hash_pandas_object(plain, index=False).to_numpy(), dtype=np.uint64)
 
 
 def folds_of(key: npt.NDArray[np.uint64], folds: int, seed: int) -> Integers:

@@ -6,6 +6,7 @@ import warnings
 from functools import reduce
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
+from orthocal.distributed.labels import kind_of
 from orthocal.errors import OrthocalError
 
 if TYPE_CHECKING:
@@ -58,12 +59,14 @@ def _tasks(parts: Sequence[Any], function: Callable[..., Any], shared: Sequence[
 class Heard(NamedTuple):
     """What partitions answer: an answer, oddities in words, or what is wrong.
 
-    A failure is an answer like any other, so that no task is tried again in vain.
+    A failure is an answer like any other, so that no task is tried again in vain. `kinds` has, for each column of labels and
+    each kind of value in it, a partition that has it.
     """
 
     answer: Any = None
     odd: tuple[str, ...] = ()
     failed: str | None = None
+    kinds: tuple[tuple[str, str, int], ...] = ()
 
 
 def _named(function: Callable[..., Any], part: Any, number: int, *shared: Any) -> Heard:
@@ -71,10 +74,11 @@ def _named(function: Callable[..., Any], part: Any, number: int, *shared: Any) -
     part = _that_count(part, shared)
     if len(part) == 0:
         return Heard(odd=(f"Partition {number} is empty; it adds nothing.",))
+    kinds = _kinds(part, number, shared)
     try:
-        return Heard(function(part, number, *shared), _oddities(part, number, shared))
+        return Heard(function(part, number, *shared), _oddities(part, number, shared), None, kinds)
     except OrthocalError as error:
-        return Heard(failed=f"Partition {number}: {error}")
+        return Heard(failed=f"Partition {number}: {error}", kinds=kinds)
 
 
 def _that_count(part: Any, shared: Sequence[Any]) -> Any:
@@ -96,6 +100,36 @@ def _oddities(part: Any, number: int, shared: Sequence[Any]) -> tuple[str, ...]:
     return (f"Partition {number} has one treatment level only, {first!r}. Check that none of its rows are missing.",)
 
 
+def _kinds(part: Any, number: int, shared: Sequence[Any]) -> tuple[tuple[str, str, int], ...]:
+    """What kind of value each column holds whose values are compared with those of other partitions."""
+    columns = getattr(shared[0], "columns", shared[0]) if shared else None
+    if isinstance(columns, tuple):  # names alone
+        names = columns
+    else:
+        names = tuple(getattr(columns, role, None) for role in ("treatment", "instrument", "groups", "key"))
+    found = {name: kind_of(part[name]) for name in names if name is not None and name in part}
+    return tuple((name, kind, number) for name, kind in found.items() if kind is not None)
+
+
+def _first_kinds(heard: Sequence[Heard]) -> tuple[tuple[str, str, int], ...]:
+    first: dict[tuple[str, str], int] = {}
+    for name, kind, number in (one for answer in heard for one in answer.kinds):
+        first.setdefault((name, kind), number)
+    return tuple((name, kind, number) for (name, kind), number in first.items())
+
+
+def _require_one_kind(heard: Sequence[Heard]) -> None:
+    """A column holds the same kind of value in every partition: numbers and text with the same digits are not the same."""
+    first: dict[str, tuple[str, int]] = {}
+    for name, kind, number in _first_kinds(heard):
+        other, where = first.setdefault(name, (kind, number))
+        if kind != other:
+            raise OrthocalError(
+                f"Column {name!r} must hold the same kind of value in every partition; partition {where} has {other}, "
+                f"partition {number} {kind}. Convert it to one of them first."
+            )
+
+
 def _merged(merge: Callable[[Any, Any], Any], heard: Sequence[Heard]) -> Heard:
     failed = [one.failed for one in heard if one.failed is not None]
     some = [one.answer for one in heard if one.answer is not None]
@@ -103,10 +137,12 @@ def _merged(merge: Callable[[Any, Any], Any], heard: Sequence[Heard]) -> Heard:
         reduce(merge, some) if some and not failed else None,
         tuple(words for one in heard for words in one.odd),
         failed[0] if failed else None,
+        _first_kinds(heard),
     )
 
 
 def _checked(heard: Sequence[Heard]) -> Sequence[Heard]:
+    _require_one_kind(heard)
     for one in heard:
         if one.failed is not None:
             raise OrthocalError(one.failed)

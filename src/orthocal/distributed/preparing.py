@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from orthocal.distributed.passes import merged, partitions
-from orthocal.distributed.rows import Columns, Job, fitted_of, observed, require_columns
+from orthocal.distributed.rows import Columns, Job, fitted_of, known_of, observed, require_columns
+from orthocal.distributed.separable import require_separable, require_separable_targets, stand_ins
 from orthocal.distributed.source import Source
 from orthocal.distributed.training import (
     encoding_of,
@@ -18,8 +19,10 @@ from orthocal.distributed.training import (
     train_on_partitions,
     train_on_sample,
 )
+from orthocal.effects import SummedEffect, sums_of
 from orthocal.errors import OrthocalError, require_inside, require_whole
 from orthocal.models import prediction_of
+from orthocal.nuisances.cross_fit import Fitted
 from orthocal.origin import origin_of
 from orthocal.orthogonal import Recipe
 
@@ -73,12 +76,31 @@ def prepared(frame: Any, columns: Columns, effect: Effect, how: Learning, all_co
         names = covariates_of(frame, known) if all_covariates else columns.covariates
         job = replace(job, columns=replace(columns, covariates=names))
         job = replace(job, encoding=encoding_of(partitions(frame[list(names)]), job.columns))
+    seen = few if job.columns == known else probe(partitions(chosen(frame, job.columns)), job.columns, effect)
+    checked = _is_separable(seen, job, how)
     if unknown:
         job, learners = _learnt(frame, job, how)
+    if not checked:
+        rows = observed(seen, job.columns, job.encoding)
+        require_separable(effect, rows, fitted_of(seen, rows, job))
     learnt = {n.name: learners.get(n.name, "") for n in wanted}
     recipe = Recipe(None, how.clip, how.random_state)
     origin = origin_of(effect, wanted, set(columns.given), learnt, how.folds, recipe, 0)
     return with_sums(Source(chosen(frame, job.columns), replace(job, origin=origin)))
+
+
+def _is_separable(seen: Any, job: Job, how: Learning) -> bool:
+    """Refuse an effect that depends on more than a partition; False where only what is learnt can show it."""
+    rows = observed(seen, job.columns, job.encoding)
+    wanted = list(job.effect.nuisances(rows))
+    given = {name: known_of(name, value, seen, job) for name, value in job.columns.given.items()}
+    if how.sample is None and set(given) < {name for n in wanted for name in n.names}:
+        require_separable_targets(job.effect, rows)
+    values = stand_ins(wanted, given, len(rows))
+    if values is None:
+        return False
+    require_separable(job.effect, rows, Fitted(values, job.clip))
+    return True
 
 
 def require_dask(frame: Any) -> None:
@@ -139,6 +161,8 @@ class Facts(NamedTuple):
 
 def _added(one: Any, other: Any) -> Any:
     """Add arrays of which one may know fewer folds than the other."""
+    if one.shape == other.shape:
+        return one + other
     wider = max(one.shape[-1], other.shape[-1])
     fill = [np.concatenate([a, np.zeros((*a.shape[:-1], wider - a.shape[-1]))], axis=-1) for a in (one, other)]
     return fill[0] + fill[1]
@@ -146,7 +170,7 @@ def _added(one: Any, other: Any) -> Any:
 
 def with_sums(source: Source) -> Source:
     """Return the source with what its effect must know of all rows, where it must."""
-    if not hasattr(source.job.effect, "sums"):
+    if not isinstance(source.job.effect, SummedEffect):
         return source
     facts = merged(source.parts, _facts, Facts.merge, source.job)
     bounds = facts.bounds if np.isfinite(facts.bounds).all() else None
@@ -157,9 +181,8 @@ def _facts(part: Any, number: int, job: Job) -> Facts:
     del number
     observations = observed(part, job.columns, job.encoding)
     fitted = fitted_of(part, observations, job)
-    effect: Any = job.effect
-    sums = effect.sums(observations, fitted)
-    loss = effect.loss(observations, replace(fitted, sums=_harmless(sums)))
+    sums = sums_of(job.effect, observations, fitted)
+    loss = job.effect.loss(observations, replace(fitted, sums=_harmless(sums)))
     return Facts(sums, loss.bounds)
 
 

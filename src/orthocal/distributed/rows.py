@@ -147,7 +147,7 @@ def row_keys(part: Any, columns: Columns) -> Any:
 
 def fitted_of(part: Any, observations: Observations, job: Job) -> Fitted:
     """Return the nuisances of a partition: known ones as they are, others asked of models that never saw the row's fold."""
-    values = {name: _known(name, value, part, job) for name, value in job.columns.given.items()}
+    values = {name: known_of(name, value, part, job) for name, value in job.columns.given.items()}
     if not job.trained:
         return Fitted(values, job.clip, {}, None, dict(job.sums), is_part=True)
     given, fold = set(values), folds_of(row_keys(part, job.columns), job.folds, job.seed)
@@ -174,7 +174,8 @@ def _asked(models: Sequence[Any], features: Any, fold: Integers) -> Floats:
     return np.asarray(answers)
 
 
-def _known(name: str, value: Any, part: Any, job: Job) -> Any:
+def known_of(name: str, value: Any, part: Any, job: Job) -> Any:
+    """Return a nuisance that is given, of the rows of a partition."""
     if isinstance(value, str):
         value = part[value]
     elif callable(value):

@@ -5,7 +5,10 @@ A new effect is one file here and one entry in ``EFFECTS``; the contract tests p
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Protocol, cast
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any, Protocol, cast, runtime_checkable
+
+import numpy as np
 
 from orthocal.effects.cate import CATE
 from orthocal.effects.catt import CATT
@@ -20,7 +23,7 @@ from orthocal.effects.relative import RelativeEffect
 from orthocal.errors import OrthocalError, require_one_of
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Mapping, Sequence
 
     from orthocal.arrays import Labels
     from orthocal.losses import Loss
@@ -40,12 +43,15 @@ __all__ = [
     "PseudoOutcome",
     "QuantileUnderTreatment",
     "RelativeEffect",
+    "SummedEffect",
+    "loss_of_all",
     "new_effect",
+    "sums_of",
 ]
 
 
 class Effect(Protocol):
-    """What an effect offers."""
+    """What an effect offers; one whose loss of a row depends on other rows offers `sums` as well, see `SummedEffect`."""
 
     @property
     def nuisances(self) -> Callable[[Observations], Sequence[Nuisance]]:
@@ -57,8 +63,37 @@ class Effect(Protocol):
         ...
 
     def loss(self, observations: Observations, fitted: Fitted) -> Loss:
-        """Return the orthogonal loss of each row."""
+        """Return the orthogonal loss of each row.
+
+        A row's loss is its own: it may depend on its observations and nuisances, and on ``fitted.sums``, which is what `sums`
+        says of all rows. Where rows are in several places, such as the partitions of Dask, this is called for some at a time.
+        """
         ...
+
+
+@runtime_checkable
+class SummedEffect(Effect, Protocol):
+    """An effect whose loss must know something of all rows, such as a mean, and says what."""
+
+    def sums(self, observations: Observations, fitted: Fitted) -> Mapping[str, Any]:
+        """Return by name what must be known, as sums over rows: those of parts of the rows are added up.
+
+        A mean is two sums, that of the weighted values and that of the weights. They come back, of all rows, as
+        ``fitted.sums``, to which `loss` must keep.
+        """
+        ...
+
+
+def sums_of(effect: Effect, observations: Observations, fitted: Fitted) -> dict[str, Any]:
+    """Return what the loss must know of all rows, of these; nothing for most effects."""
+    if not isinstance(effect, SummedEffect):
+        return {}
+    return {name: np.asarray(value, dtype=np.float64) for name, value in effect.sums(observations, fitted).items()}
+
+
+def loss_of_all(effect: Effect, observations: Observations, fitted: Fitted) -> Loss:
+    """Return the loss of rows that are all there are."""
+    return effect.loss(observations, replace(fitted, sums=sums_of(effect, observations, fitted)))
 
 
 EFFECTS: dict[str, type[Any]] = {

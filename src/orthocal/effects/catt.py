@@ -13,6 +13,7 @@ from orthocal.effects.arms import (
     require_levels,
     strata_of,
 )
+from orthocal.effects.equivariance import DIFFERENCE, Equivariance
 from orthocal.effects.words import Words
 from orthocal.losses import QuadraticLoss
 
@@ -35,6 +36,7 @@ class CATT:
         The two treatment levels that are compared.
     """
 
+    equivariance: ClassVar[Equivariance] = DIFFERENCE
     words: ClassVar[Words] = Words(
         "The average effect on those who got the arm, E[pi tau | prediction] / E[pi | prediction].",
         "ratio loss with numerator (1{arm} - 1{control} pi1/pi0) (y - mu0) and mass 1{arm}",

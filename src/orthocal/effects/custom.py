@@ -12,7 +12,7 @@ from orthocal.errors import OrthocalError, require_finite
 from orthocal.losses import QuadraticLoss
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Mapping, Sequence
 
     from orthocal.arrays import Floats, Labels
     from orthocal.losses import Loss
@@ -35,6 +35,9 @@ class PseudoOutcome:
         ``m(rows, g)`` and ``correction(rows, g)`` give one number per row; ``g["name"]`` is a nuisance.
     stratify : callable, optional
         ``stratify(rows)`` gives labels to spread over the folds; the treatment by default.
+    sums : callable, optional
+        ``sums(rows, g)`` gives by name what m and correction must know of all rows, as sums; they find it in ``g.sums``. Needed
+        where rows are in partitions.
 
     Examples
     --------
@@ -58,6 +61,7 @@ class PseudoOutcome:
     m: Callable[[Observations, Fitted], Any]
     correction: Callable[[Observations, Fitted], Any]
     stratify: Callable[[Observations], Any] | None = None
+    sums: Callable[[Observations, Fitted], Mapping[str, Any]] | None = None
 
     def strata(self, observations: Observations) -> Labels:
         """Treatment levels, unless told otherwise."""

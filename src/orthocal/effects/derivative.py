@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
+from orthocal.effects.equivariance import DIFFERENCE, Equivariance
 from orthocal.effects.words import Words
 from orthocal.errors import OrthocalError, OverlapWarning, require_at_least, require_one_of
 from orthocal.losses import QuadraticLoss
@@ -53,6 +54,7 @@ class CausalDerivative:
     CausalDerivative(correction='shift', step=None)
     """
 
+    equivariance: ClassVar[Equivariance] = DIFFERENCE
     words: ClassVar[Words] = Words(
         "The average change of the outcome for a little more treatment among people alike in the covariates.",
         "squared loss on chi = d mu/da + zeta (y - mu), zeta the correction for the law of the treatment",

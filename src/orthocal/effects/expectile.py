@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import numpy as np
 
 from orthocal.effects.arms import hajek, hajek_sums, overlap_of, propensity_nuisance, require_levels
+from orthocal.effects.equivariance import LOCATION, Equivariance
 from orthocal.effects.quantile import law_nuisance, level_of
 from orthocal.effects.words import Words
 from orthocal.errors import require_inside
@@ -33,6 +34,7 @@ class ExpectileUnderTreatment:
     arm : object
     """
 
+    equivariance: ClassVar[Equivariance] = LOCATION
     words: ClassVar[Words] = Words(
         "The expectile of the outcome under the arm among people alike in the covariates.",
         "expectile loss with inverse propensity weights, corrected by (1{arm}/pi - 1) times the mean score at the level judged",

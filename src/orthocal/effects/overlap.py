@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, ClassVar
 import numpy as np
 
 from orthocal.effects.arms import outcome_nuisance, overlap_of, require_binary
+from orthocal.effects.equivariance import DIFFERENCE, Equivariance
 from orthocal.effects.words import Words
 from orthocal.losses import QuadraticLoss
 from orthocal.nuisances import Nuisance
@@ -27,6 +28,7 @@ class OverlapCATE:
     at the price of another target than the CATE's. Treatment 0 or 1. Orthogonal (MATH 2).
     """
 
+    equivariance: ClassVar[Equivariance] = DIFFERENCE
     words: ClassVar[Words] = Words(
         "The average effect weighted by overlap, E[pi (1 - pi) tau | prediction] / E[pi (1 - pi) | prediction].",
         "ratio loss with numerator (a - pi) (y - m) and mass (a - pi)^2, m the mean outcome over both arms",

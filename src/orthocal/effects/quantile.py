@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import numpy as np
 
 from orthocal.effects.arms import hajek, hajek_sums, overlap_of, propensity_nuisance, require_levels
+from orthocal.effects.equivariance import LOCATION, Equivariance
 from orthocal.effects.words import Words
 from orthocal.errors import OrthocalError, require_inside
 from orthocal.laws import FunctionLaw, TableLaw
@@ -41,6 +42,7 @@ class QuantileUnderTreatment:
     arm : object
     """
 
+    equivariance: ClassVar[Equivariance] = LOCATION
     words: ClassVar[Words] = Words(
         "The quantile of the outcome under the arm among people alike in the covariates: the share Q of outcomes lies below it.",
         "pinball loss with weights 1{arm}/pi, corrected by (1{arm}/pi - 1) (F - Q) v, F the outcome's law at the level judged",
@@ -93,10 +95,13 @@ def corrected_tilt(quantile: float, slope: Floats, weight: Floats, below: Floats
 
 
 def law_nuisance(outcome: Floats, got: Booleans) -> Nuisance:
-    """Return the conditional law of the outcome in an arm, tabulated at quantiles of the arm's outcomes."""
-    levels = np.unique(np.quantile(outcome[got], np.linspace(0, 1, LEVELS)))
+    """Return the conditional law of the outcome in an arm, tabulated at quantiles of the arm's outcomes.
+
+    The quantiles are outcomes that occur: one computed between two could be rounded to either side in another unit.
+    """
+    levels = np.unique(np.quantile(outcome[got], np.linspace(0, 1, LEVELS), method="inverted_cdf"))
     if len(levels) == 1:
-        levels = np.array([levels[0] - 0.5, levels[0]])
+        levels = np.array([levels[0] - 1e-9 * max(abs(levels[0]), 1.0), levels[0]])
     return Nuisance(
         "below",
         "below",

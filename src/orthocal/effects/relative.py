@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 from orthocal.effects.arms import both_propensities, overlap_of, strata_of
 from orthocal.effects.cate import CATE
+from orthocal.effects.equivariance import RATIO, Equivariance
 from orthocal.effects.formulas import doubly_robust_mean
 from orthocal.effects.words import Words
 from orthocal.losses import QuadraticLoss
@@ -31,6 +32,7 @@ class RelativeEffect:
         The two treatment levels that are compared.
     """
 
+    equivariance: ClassVar[Equivariance] = RATIO
     words: ClassVar[Words] = Words(
         "The ratio of mean outcomes under arm and control, E[Y(arm) | prediction] / E[Y(control) | prediction].",
         "ratio loss with numerator mu1 + 1{arm}/pi1 (y - mu1) and mass mu0 + 1{control}/pi0 (y - mu0)",

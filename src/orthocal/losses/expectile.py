@@ -87,9 +87,9 @@ class ExpectileLoss:
 def expected_expectile(law: Law, v: Floats, level: float) -> tuple[Floats, Floats]:
     """Return E[score | x] and E[loss | x] at v, the loss up to a constant in v.
 
-    E(v - Y)_+ is the shortfall G, E(Y - v)_+ is G + mean - v, and E(Y - v)^2 / 2 is a constant plus v^2 / 2 - v mean.
+    E(v - Y)_+ is the shortfall G, E(Y - v)_+ is G + mean - v, and E(Y - v)^2 / 2 is a constant plus (v - mean)^2 / 2.
     """
     short, mean, half_square = law.shortfall(v), law.mean(), law.squared_shortfall(v)
     score = (1 - level) * short - level * (short + mean - v)
     # loss = tau (Y - v)^2 / 2 + (1 - 2 tau) (v - Y)_+^2 / 2
-    return score, level * (v**2 / 2 - v * mean) + (1 - 2 * level) * half_square
+    return score, level * (v - mean) ** 2 / 2 + (1 - 2 * level) * half_square

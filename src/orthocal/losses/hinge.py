@@ -82,13 +82,15 @@ class HingeLoss:
         return self.slope * (self.outcome <= v) - self.tilt
 
     def at(self, prediction: Floats) -> HingeLoss:
-        """The loss with F taken at this prediction; its value there is the doubly robust risk, up to a constant."""
+        """The loss with F taken at this prediction; its value there is the doubly robust risk, the mean pinball loss."""
         require_length(prediction, len(self), "prediction")
         if self.law is None:
             return self
         below, excess = self.law.below(prediction), self.slope - self.weight
+        # Q times the doubly robust mean outcome, which no prediction changes: the risk stays when all outcomes are moved.
+        still = self.quantile * (self.slope * self.outcome - excess * self.law.mean())
         return replace(
             self,
             tilt=self.weight * self.quantile + excess * below,
-            offset=-excess * (self.law.shortfall(prediction) - below * prediction),
+            offset=still - excess * (self.law.shortfall(prediction) - below * prediction),
         )

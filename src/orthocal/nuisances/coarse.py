@@ -40,5 +40,8 @@ class Coarse(TransformerMixin, BaseEstimator):  # type: ignore[misc]
 
 
 def _edges(seen: Floats, inner: Floats) -> Floats:
-    """Return the different quantiles of what was seen of a covariate; none of one that is missing everywhere."""
-    return np.unique(np.quantile(seen, inner)) if len(seen) else np.empty(0)
+    """Return the different quantiles of what was seen of a covariate; none of one that is missing everywhere.
+
+    They are values that were seen: one computed between two would be rounded in another way in another unit.
+    """
+    return np.unique(np.quantile(seen, inner, method="inverted_cdf")) if len(seen) else np.empty(0)

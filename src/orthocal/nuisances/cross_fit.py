@@ -116,7 +116,7 @@ def to_learn(nuisances: Sequence[Nuisance], known: Collection[str]) -> list[Nuis
 
 def check_given(nuisances: Sequence[Nuisance], given: Mapping[str, Any] | None, X: Any, n: int) -> dict[str, Any]:
     """Return the nuisances a user knows, each a number, an array, a function of X or a Law, as an array or a Law each."""
-    names = {name: nuisance for nuisance in nuisances for name in nuisance.names}
+    names = {name: nuisance for nuisance in nuisances for name in (*nuisance.names, *nuisance.extras)}
     known: dict[str, Any] = {}
     for name, value in (given or {}).items():
         if name not in names:

@@ -11,7 +11,7 @@ import numpy as np
 from sklearn.base import BaseEstimator, clone
 from sklearn.ensemble import HistGradientBoostingRegressor
 
-from orthocal.nuisances.wrapped import fit_weighted
+from orthocal.nuisances.wrapped import bare, fit_weighted
 
 if TYPE_CHECKING:
     from orthocal.arrays import Floats
@@ -150,6 +150,7 @@ class RieszCorrection(BaseEstimator):  # type: ignore[misc]
 def _positive(learner: Any) -> Any:
     """A learner of a positive target: the same boosted trees with a gamma loss where possible."""
     copy = clone(learner)
-    if isinstance(copy, HistGradientBoostingRegressor) and copy.loss == "squared_error":
-        return copy.set_params(loss="gamma")
+    trees = bare(copy)
+    if isinstance(trees, HistGradientBoostingRegressor) and trees.loss == "squared_error":
+        return trees.set_params(loss="gamma")  # which has no unit, and no use for a target that is centred
     return copy

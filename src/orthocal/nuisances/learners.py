@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from orthocal.errors import OrthocalError
 from orthocal.nuisances.coarse import Coarse
+from orthocal.nuisances.wrapped import Standardised
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -28,11 +29,15 @@ RARE, RARE_SETTINGS = 20, {"early_stopping": False, "max_iter": 20}
 
 
 def default_learner(nuisance: Nuisance) -> Any:
-    """Return shallow gradient-boosted trees with early stopping: a classifier for a probability, else a regressor."""
+    """Return shallow gradient-boosted trees with early stopping: a classifier for a probability, else a regressor.
+
+    The regressor's target is standardised: its answers scale and shift with it.
+    """
     from sklearn.ensemble import HistGradientBoostingClassifier, HistGradientBoostingRegressor
 
-    kind = HistGradientBoostingClassifier if nuisance.is_probability else HistGradientBoostingRegressor
-    return kind(**(SETTINGS if _has_both(nuisance) else {**SETTINGS, **RARE_SETTINGS}))
+    if nuisance.is_probability:
+        return HistGradientBoostingClassifier(**(SETTINGS if _has_both(nuisance) else {**SETTINGS, **RARE_SETTINGS}))
+    return Standardised(HistGradientBoostingRegressor(**SETTINGS))
 
 
 def default_learner_for_weights(nuisance: Nuisance) -> Any:
@@ -47,7 +52,7 @@ def _has_both(nuisance: Nuisance) -> bool:
     """Whether a probability's two classes are common enough to set some of both aside for early stopping."""
     target = nuisance.target if nuisance.rows is None else nuisance.target[nuisance.rows]
     ones = float(target.sum())
-    return not nuisance.is_probability or nuisance.wrap is not None or min(ones, len(target) - ones) >= RARE
+    return nuisance.wrap is not None or min(ones, len(target) - ones) >= RARE
 
 
 def choose_learners(

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Self
 
+import numpy as np
 from sklearn import config_context
-from sklearn.base import clone
+from sklearn.base import BaseEstimator, RegressorMixin, clone
 from sklearn.utils.validation import has_fit_parameter
 
 if TYPE_CHECKING:
@@ -40,3 +41,34 @@ def monotone_in_last(learner: Any, columns: int) -> Any:
     if "monotonic_cst" in copy.get_params() and copy.get_params()["monotonic_cst"] is None:
         copy.set_params(monotonic_cst=[0] * (columns - 1) + [1])
     return copy
+
+
+class Standardised(RegressorMixin, BaseEstimator):  # type: ignore[misc]
+    """A regressor that sees its target in standard units, so that what it learns does not depend on the unit.
+
+    Boosted trees stop when their loss falls by less than a fixed number, and keep derivatives in single precision: with an
+    outcome in millions or millionths they would stop at once, never, or count in coarse steps.
+
+    Parameters
+    ----------
+    learner : scikit-learn regressor
+    """
+
+    def __init__(self, learner: Any) -> None:
+        self.learner = learner
+
+    def fit(self, X: Floats, y: Floats, sample_weight: Floats | None = None) -> Self:
+        """Learn mean and deviation of the target, then the rest."""
+        self.centre_, spread = float(np.mean(y)), float(np.std(y))
+        self.scale_ = spread if spread > 0 else 1.0
+        self.model_ = fit_weighted(clone(self.learner), X, (y - self.centre_) / self.scale_, sample_weight)
+        return self
+
+    def predict(self, X: Floats) -> Floats:
+        """Predict, in the target's own unit."""
+        return np.asarray(self.centre_ + self.scale_ * self.model_.predict(X))
+
+
+def bare(learner: Any) -> Any:
+    """Return the learner inside one that standardises its target; any other as it is."""
+    return learner.learner if isinstance(learner, Standardised) else learner

@@ -10,7 +10,8 @@ import numpy as np
 from orthocal.arrays import runs
 from orthocal.errors import OrthocalError
 from orthocal.losses import HingeLoss, Loss, QuadraticLoss, total_mass
-from orthocal.solvers.constants import PRECISION, constants, finite_bounds
+from orthocal.losses.units import restated, units_of
+from orthocal.solvers.constants import PRECISION, ROUNDING, constants, finite_bounds
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -67,15 +68,18 @@ def _(loss: HingeLoss, prediction: Floats) -> tuple[float, float]:
 
 
 def _boxed(loss: L, prediction: Floats, profile: Callable[[L, Floats, Box], Profile]) -> tuple[float, float]:
+    units = units_of(loss)
+    loss = restated(loss, units)
     low, high = finite_bounds(loss)
     least, most = float(prediction.min()), float(prediction.max())
     if least == most or low == high:
-        return float(constants(loss, np.zeros(len(prediction), dtype=np.int64), 1)[0]), 0.0
+        best = constants(loss, np.zeros(len(prediction), dtype=np.int64), 1)
+        return float(units.original(best)[0]), 0.0
     # Predictions are scaled to [0, 1], where the box is easy to see and rounding is even.
     box = Box(low, high)
     intercept, slope = least_point(profile(loss, (prediction - least) / (most - least), box), low - high, high - low)
-    slope /= most - least
-    return intercept - slope * least, slope
+    slope *= units.scale / (most - least)
+    return units.centre + units.scale * intercept - slope * least, slope
 
 
 class Box:
@@ -123,7 +127,7 @@ def _sorted_profile(loss: HingeLoss, prediction: Floats, box: Box) -> Profile:
 def _bisected_profile(loss: Loss, prediction: Floats, box: Box) -> Profile:
     def profile(slope: float) -> tuple[float, float, float]:
         lowest, highest = low, high = box.of(slope)
-        while high - low > PRECISION * max(box.high - box.low, abs(low), abs(high)):
+        while high - low > max(PRECISION * (box.high - box.low), ROUNDING * max(abs(low), abs(high))):
             middle = (low + high) / 2
             falls = loss.derivative(middle + slope * prediction).sum() < 0
             low, high = (middle, high) if falls else (low, middle)

@@ -16,6 +16,8 @@ if TYPE_CHECKING:
 
 PRECISION = 1e-12
 """Width, as a share of the bounds' distance, at which the search for a minimiser stops."""
+ROUNDING = 4 * float(np.finfo(float).eps)
+"""Narrower than this share of the numbers themselves no interval can be halved."""
 
 
 @singledispatch
@@ -26,7 +28,7 @@ def constants(loss: Loss, group: Integers, count: int) -> Floats:
     """
     low, high = finite_bounds(loss)
     below, above = np.full(count, low), np.full(count, high)
-    while (above - below).max() > PRECISION * max(high - low, abs(low), abs(high)):
+    while (above - below).max() > narrowest(low, high):
         middle = (below + above) / 2
         falling = group_sums(group, loss.derivative(middle[group]), count) < 0
         below, above = np.where(falling, middle, below), np.where(falling, above, middle)
@@ -63,6 +65,11 @@ def ratios(numerator: Floats, denominator: Floats) -> Floats:
             "Use fewer, larger groups, or drop rows of weight 0."
         )
     return numerator / denominator
+
+
+def narrowest(low: float, high: float, precision: float = PRECISION) -> float:
+    """Return the width at which halving between two bounds stops: by their distance, not by how far they are from 0."""
+    return max(precision * (high - low), ROUNDING * max(abs(low), abs(high)))
 
 
 def finite_bounds(loss: Loss) -> tuple[float, float]:

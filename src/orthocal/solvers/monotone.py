@@ -10,7 +10,7 @@ from scipy.optimize import isotonic_regression
 
 from orthocal.arrays import is_constant, sorting_order
 from orthocal.losses import HingeLoss, Loss, QuadraticLoss, total_mass
-from orthocal.solvers.constants import PRECISION, constants, finite_bounds
+from orthocal.solvers.constants import constants, finite_bounds, narrowest
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -38,7 +38,7 @@ def monotone(loss: Loss, prediction: Floats, order: Rows | None = None) -> tuple
     level, sorted_loss = prediction[order], loss[order]
     tied = np.append(level[1:] == level[:-1], False)
     start, below, above = np.array([0]), np.array([low]), np.array([high])
-    while (above - below).max() > PRECISION * max(high - low, abs(low), abs(high)):
+    while (above - below).max() > narrowest(low, high):
         middle = (below + above) / 2
         slope = sorted_loss.derivative(np.repeat(middle, np.diff(start, append=len(level))))
         start, below, above = _split(start, np.cumsum(slope), tied, below, middle, middle, above)

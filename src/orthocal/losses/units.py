@@ -1,0 +1,97 @@
+"""A loss in standard units: solvers whose steps and tolerances are numbers must not see the unit of the outcome."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from functools import singledispatch
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+
+from orthocal.losses.expectile import ExpectileLoss
+from orthocal.losses.hinge import HingeLoss
+from orthocal.losses.quadratic import QuadraticLoss
+
+if TYPE_CHECKING:
+    from orthocal.arrays import Floats
+    from orthocal.losses.protocol import Loss
+
+
+class Units(NamedTuple):
+    """Where a loss's minimisers are and how far they spread: v is centre + scale * (v in standard units)."""
+
+    centre: float
+    scale: float
+
+    def standard(self, values: Floats) -> Floats:
+        """Return values in standard units."""
+        return np.asarray((values - self.centre) / self.scale)
+
+    def original(self, values: Floats) -> Floats:
+        """Return values as they were."""
+        return np.asarray(self.centre + self.scale * values)
+
+
+@singledispatch
+def units_of(loss: Loss) -> Units:
+    """Return the units of a loss; of an own loss, whose columns nobody knows, those it has."""
+    del loss
+    return Units(0.0, 1.0)
+
+
+@units_of.register(QuadraticLoss)
+def _(loss: QuadraticLoss) -> Units:
+    """The mean effect, and the root mean square of what it leaves, for a row of mean mass."""
+    total = float(loss.denominator.sum())
+    centre = float(loss.numerator.sum()) / total if total > 0 else 0.0
+    left = loss.numerator - centre * loss.denominator
+    return Units(centre, _positive(float(np.sqrt((left @ left) / len(left))) / float(np.abs(loss.denominator).mean())))
+
+
+@units_of.register(HingeLoss)
+@units_of.register(ExpectileLoss)
+def _(loss: HingeLoss | ExpectileLoss) -> Units:
+    carrying = loss.outcome[loss.slope > 0]
+    carrying = carrying if len(carrying) else loss.outcome
+    return Units(float(np.median(carrying)), _positive(float(carrying.std())))
+
+
+def _positive(scale: float) -> float:
+    return scale if np.isfinite(scale) and scale > 0 else 1.0
+
+
+@singledispatch
+def restated(loss: Any, units: Units) -> Any:
+    """Return the loss of numbers in standard units, up to a factor and a constant; an own loss as it is."""
+    del units
+    return loss
+
+
+@restated.register(QuadraticLoss)
+def _(loss: QuadraticLoss, units: Units) -> QuadraticLoss:
+    return replace(loss, numerator=(loss.numerator - units.centre * loss.denominator) / units.scale)
+
+
+@restated.register(HingeLoss)
+def _(loss: HingeLoss, units: Units) -> HingeLoss:
+    """Tilts are probabilities and stay; the loss stays at its level."""
+    return replace(
+        loss, outcome=units.standard(loss.outcome), bounds=_bounds(loss, units), offset=np.zeros(len(loss)), law=None
+    )
+
+
+@restated.register(ExpectileLoss)
+def _(loss: ExpectileLoss, units: Units) -> ExpectileLoss:
+    return replace(
+        loss,
+        outcome=units.standard(loss.outcome),
+        tilt=loss.tilt / units.scale,
+        bounds=_bounds(loss, units),
+        offset=np.zeros(len(loss)),
+        law=None,
+    )
+
+
+def _bounds(loss: HingeLoss | ExpectileLoss, units: Units) -> tuple[float, float]:
+    low, high = units.standard(np.array(loss.bounds)).tolist()
+    return low, high
