@@ -135,7 +135,10 @@ def test_quantiles_are_calibrated_with_learnt_nuisances(quantile):
     assert calibrator.boxed_ < 0.05
     again = CausalCalibrator(effect, "linear", random_state=0)
     again.fit(quantile.X, quantile.y, nuisances=calibrator.nuisances_, **fit)
-    assert [again.map_.intercept, again.map_.slope] == pytest.approx([calibrator.map_.intercept, calibrator.map_.slope])
+    # Nothing is learnt, so that no folds are drawn: inverse propensities are normalised over all rows at once.
+    assert (again.map_.intercept, again.map_.slope) == pytest.approx(
+        (calibrator.map_.intercept, calibrator.map_.slope), abs=0.01
+    )
 
 
 def test_refinements_move_the_level_and_none_stays_at_the_prediction(quantile):

@@ -11,6 +11,7 @@ from joblib import Parallel, delayed
 from sklearn.base import BaseEstimator, clone
 from sklearn.utils import _safe_indexing
 
+from orthocal.arrays import unmasked
 from orthocal.effects import new_effect
 from orthocal.errors import OrthocalError, require_one_of, require_whole
 from orthocal.estimators import (
@@ -191,7 +192,7 @@ class CrossCalibratedModel(BaseEstimator):  # type: ignore[misc]
         """Folds of the rows, drawn several times or as given; the first are drawn in the order that is known."""
         strata = effect.strata(rows)
         if not is_number_of(self.folds):
-            given = np.asarray(self.folds)
+            given = np.asarray(unmasked(self.folds))
             return [draw_folds(folds, strata, rows, 0) for folds in (given.T if given.ndim == 2 else [given])]
         first = draw_folds(self.folds, strata, rows, recipe.random_state, order)
         seeds = [recipe.again(time).random_state for time in range(1, self.repeats)]

@@ -13,7 +13,7 @@ import numpy as np
 
 from orthocal.arrays import ordered
 from orthocal.errors import OrthocalError
-from orthocal.hashing import drawn, hashed_labels, hashed_rows, joined, mixed
+from orthocal.hashing import drawn, hash_order, hashed_labels, hashed_rows, joined, mixed
 from orthocal.observations import as_labels
 
 OTHER = -1
@@ -81,17 +81,10 @@ def row_order(rows: Observations, seed: int, salt: int = CROSS) -> Integers:
     """Return the rows in an order drawn by their keys; ties by a hash of outcome and weight, never by where they stand."""
     key = _contents(rows) if rows.key is None else hashed_labels(rows.key)
     chance = drawn(key, seed, salt)
-    places = np.uint64(int(max(len(key) - 1, 1)).bit_length())
-    # The leading bits of the hash and the row's place in one integer, whose sorting needs no lookups (see `arrays.ordered`).
-    packed = ((chance >> places) << places) | np.arange(len(key), dtype=np.uint64)
-    packed.sort()
-    order = (packed & ((np.uint64(1) << places) - np.uint64(1))).astype(np.int64)
-    packed >>= places
-    alike = packed[1:] == packed[:-1]
-    if alike.any():
-        tied = np.flatnonzero(np.append(alike, False) | np.concatenate([[False], alike]))
-        group = np.append(0, np.cumsum(packed[tied][1:] != packed[tied][:-1]))
+    order, tied = hash_order(chance)
+    if len(tied):
         own = order[tied]
+        group = np.append(0, np.cumsum(chance[own][1:] != chance[own][:-1]))
         order[tied] = own[drawn_within(group, _what_else(rows, own), seed, salt, _of(rows.prediction, own))]
     return order
 
@@ -114,14 +107,17 @@ def drawn_within(group: Integers, contents: Hashes, seed: int, salt: int, last: 
     is fitted.
     """
     chosen = drawn(joined(contents, group.astype(np.uint64)), seed, salt + TIES)
-    alike = np.argsort(chosen, kind="stable") if last is None else np.lexsort((last, chosen))
-    place = np.arange(len(chosen))
-    start = np.maximum.accumulate(np.where(np.append(True, chosen[alike][1:] != chosen[alike][:-1]), place, 0))
-    number = np.empty(len(chosen), dtype=np.uint64)
-    number[alike] = place - start
-    chosen = mixed(joined(chosen, number), 0)
+    by_chance, same = hash_order(chosen, last)
+    if len(same):
+        own, place = by_chance[same], np.arange(len(same))
+        first = np.append(True, chosen[own][1:] != chosen[own][:-1])
+        number = np.zeros(len(chosen), dtype=np.uint64)
+        number[own] = place - np.maximum.accumulate(np.where(first, place, 0))
+        chosen = mixed(joined(chosen, number), 0)
     bits = np.uint64(int(group[-1]).bit_length())
-    return np.argsort((group.astype(np.uint64) << (np.uint64(64) - bits)) | (chosen >> bits) if bits else chosen)
+    if not bits:
+        return hash_order(chosen)[0]
+    return hash_order((group.astype(np.uint64) << (np.uint64(64) - bits)) | (chosen >> bits))[0]
 
 
 def hashed_ranks(columns: Sequence[Any]) -> Hashes:

@@ -10,7 +10,7 @@ import numpy.typing as npt
 from orthocal.arrays import runs
 
 if TYPE_CHECKING:
-    from orthocal.arrays import Floats, Labels
+    from orthocal.arrays import Floats, Integers, Labels
 
 Hashes: TypeAlias = npt.NDArray[np.uint64]
 
@@ -38,6 +38,24 @@ def joined(state: Hashes, more: Any) -> Hashes:
     state *= FIRST
     state ^= state >> HALF
     return state
+
+
+def hash_order(hashes: Hashes, last: Any = None) -> tuple[Integers, Integers]:
+    """Return what sorts the hashes, those alike by `last`, and the places in that order of those alike or nearly so.
+
+    The leading bits of each hash and its place in one integer sort in a quarter of the time of `argsort`.
+    """
+    bits = np.uint64(max(len(hashes) - 1, 1).bit_length())
+    packed = ((hashes >> bits) << bits) | np.arange(len(hashes), dtype=np.uint64)
+    packed.sort()
+    order = (packed & ((np.uint64(1) << bits) - np.uint64(1))).astype(np.int64)
+    packed >>= bits
+    near = packed[1:] == packed[:-1]
+    tied = np.flatnonzero(np.append(near, False) | np.concatenate([[False], near]))
+    if len(tied):
+        own = order[tied]
+        order[tied] = own[np.lexsort((hashes[own],) if last is None else (last[own], hashes[own]))]
+    return order, tied
 
 
 def hashed_rows(matrix: Floats) -> Hashes:
