@@ -32,6 +32,8 @@ def decompose(rows: Rows, rng: np.random.Generator) -> Stage[Decomposition]:
     """
     halves = yield from _halves(rows, rng)
     maps, at_best = (yield from recalibrations(rows.like, halves)), (yield from minimisers(rows, np.empty(0)))
+    if maps is None:
+        return Decomposition(None, None, None)
     found = yield partial(_mean_losses, halves=halves, maps=maps, best=float(at_best[0]))
     weight, at_prediction, at_recalibrated, at_constant, left = np.sum([sums for sums, _ in found], axis=0)
     return Decomposition(
@@ -82,8 +84,11 @@ MOST_GATHERED = 2**18
 
 
 @singledispatch
-def recalibrations(like: Loss, halves: Halves) -> Stage[list[Recalibrated]]:
-    """Return what each half says; any convex loss, by its rows, of which some stand for all where they are in many pieces."""
+def recalibrations(like: Loss, halves: Halves) -> Stage[list[Recalibrated] | None]:
+    """Return what each half says, None where one has no mass to say it with.
+
+    Any convex loss, by its rows, of which some stand for all where they are in many pieces.
+    """
     del like
     sizes = yield count_rows
     step = 1 if len(sizes) == 1 else -(-sum(sizes) // MOST_GATHERED)
@@ -98,7 +103,7 @@ def recalibrations(like: Loss, halves: Halves) -> Stage[list[Recalibrated]]:
 
 
 @recalibrations.register(QuadraticLoss)
-def _(like: QuadraticLoss, halves: Halves) -> Stage[list[Recalibrated]]:
+def _(like: QuadraticLoss, halves: Halves) -> Stage[list[Recalibrated] | None]:
     """Blocks of each piece are enough: pooling them gives what pooling the rows would."""
     del like
     found = yield _masses
@@ -107,6 +112,8 @@ def _(like: QuadraticLoss, halves: Halves) -> Stage[list[Recalibrated]]:
     answers = []
     for own in zip(*found, strict=True):
         blocks = Blocks.together(own)
+        if not blocks.denominator.sum() > 0:
+            return None
         everyone = np.zeros(len(blocks.level), dtype=np.int64)
         edges, values = monotone(blocks.loss, blocks.level)
         answers.append(Recalibrated(StepMap(edges, values), float(constants(blocks.loss, everyone, 1)[0])))

@@ -55,10 +55,13 @@ class Rate:
 
 @dataclass(frozen=True)
 class Decomposition:
-    """Mean loss = miscalibration - discrimination + uncertainty, by isotonic recalibration out of fold."""
+    """Mean loss = miscalibration - discrimination + uncertainty, by isotonic recalibration out of fold.
 
-    miscalibration: float
-    discrimination: float
+    None where half of the rows of a ratio effect have no mass to recalibrate by.
+    """
+
+    miscalibration: float | None
+    discrimination: float | None
     uncertainty: float | None
 
 
@@ -100,7 +103,7 @@ class Decision:
 
 @dataclass(frozen=True)
 class Group:
-    """The verdict in one subgroup; numbers are None where it has too few rows."""
+    """The verdict in one subgroup; numbers are None where it has too few rows, sizes where a ratio effect has too little mass."""
 
     column: str
     level: str

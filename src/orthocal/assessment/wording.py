@@ -117,8 +117,8 @@ def summary(assessment: Assessment) -> str:
 
 def _where(numbers: Mapping[str, Any]) -> list[str]:
     """Name the end of the predictions where the simultaneous band leaves the diagonal."""
-    bins, band = numbers["bins"], numbers["linf"].band or 0.0
-    beyond = np.abs(bins["residual"]) > band * bins["standard_error"]
+    bins = numbers["bins"]
+    beyond = (bins["band_lower"] > 0) | (bins["band_upper"] < 0)
     if beyond.all() or not beyond.any():
         return []
     sign = np.sign(bins["residual"])

@@ -12,6 +12,7 @@ from orthocal.losses import rows_that_count
 from orthocal.maps import SigmoidMap
 from orthocal.observations import as_numbers
 from orthocal.solvers import sigmoid
+from orthocal.solvers.monotone import positive_runs
 
 if TYPE_CHECKING:
     from orthocal.arrays import Floats
@@ -50,7 +51,8 @@ class Platt(BaseEstimator):  # type: ignore[misc]
         low, high = self._bounds(prediction, loss)
         # The bounds are checked by a flat map before the fit divides by their distance.
         SigmoidMap(low, high, 0.0, 0.0)
-        self.map_ = SigmoidMap(low, high, *sigmoid(loss, prediction, low, high))
+        level, convex = positive_runs(loss, prediction)
+        self.map_ = SigmoidMap(low, high, *sigmoid(convex, level, low, high))
         return self
 
     def predict(self, prediction: Any) -> Floats:
