@@ -11,6 +11,7 @@ import random
 import shutil
 import signal
 import sys
+import tempfile
 import time
 from collections import Counter
 from pathlib import Path
@@ -48,8 +49,15 @@ def _text(argument):
     return argument if isinstance(argument, str | bytes | os.PathLike) else ""
 
 
+SAID, _name = tempfile.mkstemp()
+"""What the last child said to standard error: a file without a name."""
+Path(_name).unlink()
+
+
 def forked(work, before=lambda: None):
     """Start a child that does some work, in silence, and return its number."""
+    os.ftruncate(SAID, 0)
+    os.lseek(SAID, 0, os.SEEK_SET)
     child = os.fork()
     if child:
         return child
@@ -58,8 +66,8 @@ def forked(work, before=lambda: None):
         # A shell has it ignored by what it starts in the background.
         signal.signal(signal.SIGINT, signal.default_int_handler)
         silence = os.open(os.devnull, os.O_RDWR)
-        for handle in (0, 1, 2):
-            os.dup2(silence, handle)
+        for handle, now in enumerate((silence, silence, SAID)):
+            os.dup2(now, handle)
         before()
         code = work() or 0
     except SystemExit as stop:
@@ -68,6 +76,11 @@ def forked(work, before=lambda: None):
         code = 130
     finally:
         os._exit(code)
+
+
+def said():
+    """Return the last words of the last child."""
+    return os.pread(SAID, 10_000, 0).decode(errors="replace")
 
 
 def ended(child):
@@ -207,6 +220,21 @@ def kill_at_every_step(folder, work, sent, again=False):
     return seen
 
 
+def lost_signals(folder, kills, seed):
+    """Send Ctrl-C to children that read a small table over and over; return how many did not notice."""
+    from orthocal.tables import read_table
+
+    (folder / "table.csv").write_text("a,b\n" + "1,2.5\n" * 200)
+    read_table(folder / "table.csv")
+
+    def work():
+        for _ in range(5000):
+            read_table(folder / "table.csv")
+
+    rng = random.Random(seed)
+    return Counter(killed_after(rng.uniform(0, 0.05), signal.SIGINT, work) for _ in range(kills))
+
+
 def race(folder, starts, seed):
     """Start runs into one folder, eight at a time, and kill some; return how they ended.
 
@@ -246,8 +274,8 @@ def race(folder, starts, seed):
 
 def main(task, folder, sent, *more):
     """Print what was seen when something was killed at every step, or by chance."""
-    if task == "race":
-        print(json.dumps(race(Path(folder), int(sent), 1)))
+    if task in {"race", "lost_signals"}:
+        print(json.dumps(globals()[task](Path(folder), int(sent), 1)))
     else:
         print(json.dumps(kill_at_every_step(Path(folder), globals()[task], int(sent), "again" in more)))
 

@@ -20,7 +20,7 @@ import numpy as np
 from orthocal.errors import OrthocalError, require_finite
 from orthocal.files.atomic import new_file
 from orthocal.observations import as_numbers
-from orthocal.tables import ending, require_column, require_different, require_file
+from orthocal.tables import ending, read_csv, require_column, require_different, require_file
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
@@ -182,11 +182,9 @@ def _text(path: Path, mode: str, encoding: str) -> Iterator[IO[str]]:
 
 @contextmanager
 def _csv_batches(path: Path) -> Iterator[tuple[Schema, Iterable[RecordBatch]]]:
-    from pyarrow import csv as arrow_csv
-
     # Not a batch at a time: a column's type may show in its last rows only.
     with _opened(path, "r") as stream:
-        table = arrow_csv.read_csv(stream, parse_options=arrow_csv.ParseOptions(newlines_in_values=True))
+        table = read_csv(stream)
     yield table.schema, table.to_batches(max_chunksize=BATCH)
 
 

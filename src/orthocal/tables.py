@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import itertools
 import re
-from typing import TYPE_CHECKING
+from typing import IO, TYPE_CHECKING
 
 from orthocal.errors import OrthocalError, did_you_mean
 
@@ -15,10 +15,12 @@ if TYPE_CHECKING:
     from pyarrow import ChunkedArray, Table
 
 
-def _read_csv(path: Path) -> Table:
-    from pyarrow import csv
+def read_csv(source: Path | IO[bytes]) -> Table:
+    """Read CSV, whose fields may have line breaks in them."""
+    from pyarrow import csv, enable_signal_handlers
 
-    return csv.read_csv(path, parse_options=csv.ParseOptions(newlines_in_values=True))
+    enable_signal_handlers(False)  # pyarrow loses a signal to stop, now and then, that comes while it reads
+    return csv.read_csv(source, parse_options=csv.ParseOptions(newlines_in_values=True))
 
 
 def _read_parquet(path: Path) -> Table:
@@ -28,8 +30,8 @@ def _read_parquet(path: Path) -> Table:
 
 
 READERS: dict[str, Callable[[Path], Table]] = {
-    ".csv": _read_csv,
-    ".csv.gz": _read_csv,
+    ".csv": read_csv,
+    ".csv.gz": read_csv,
     ".parquet": _read_parquet,
 }
 

@@ -42,3 +42,9 @@ def test_killed_twice_at_every_pair_of_steps_all_is_old_or_all_is_new(work, tmp_
     """While writing, and while the next command ends what was begun."""
     seen = seen_by("tests.kills", work, tmp_path / "out", int(signal.SIGKILL), "again")
     assert min(seen["old"], seen["new"]) > 20
+
+
+@pytest.mark.slow
+def test_no_signal_is_lost_while_a_table_is_read(tmp_path):
+    """pyarrow loses about one in fifty, unless it is told to leave signals alone."""
+    assert seen_by("tests.kills", "lost_signals", tmp_path, 300) == {"130": 300}
