@@ -7,9 +7,12 @@ folder; the child is killed just before the step.
 
 import json
 import os
+import random
+import shutil
 import signal
 import sys
 import time
+from collections import Counter
 from pathlib import Path
 
 STEPS = {"open", "os.mkdir", "os.rename", "os.remove", "os.rmdir", "os.chmod", "fcntl.flock", "shutil.rmtree"}
@@ -176,7 +179,6 @@ def kill_at_every_step(folder, work, sent, again=False):
 
     After each kill and the next command on the folder, everything is as before or as after an uninterrupted run.
     """
-    import shutil
 
     def fresh():
         shutil.rmtree(folder, ignore_errors=True)
@@ -205,9 +207,49 @@ def kill_at_every_step(folder, work, sent, again=False):
     return seen
 
 
+def race(folder, starts, seed):
+    """Start runs into one folder, eight at a time, and kill some; return how they ended.
+
+    Each wrote all of its results or was refused, and the folder holds the results of one of them.
+    """
+    from orthocal import OrthocalError
+    from orthocal.files.atomic import Results, new_file
+
+    def work(number):
+        try:
+            with new_file(folder / f"file {number}") as file:  # by itself, so never refused
+                file.write_text("one")
+        except OrthocalError:
+            return 8
+        try:
+            with Results(folder, "probe", ("one", "other")).written() as new:
+                for name in ("one", "other"):
+                    (new / name).write_text(str(number))
+        except OrthocalError as error:
+            return 7 if str(error).startswith("Another run is writing") else 9
+        return 0
+
+    rng, running, seen = random.Random(seed), [], Counter()
+    for number in range(starts):
+        running.append(forked(lambda number=number: work(number)))
+        if rng.random() < 0.2:
+            os.kill(rng.choice(running), signal.SIGKILL)
+        if len(running) == 8:
+            seen[ended(running.pop(0))] += 1
+    seen.update(ended(child) for child in running)
+    settled(folder)
+    found = contents(folder)
+    assert not leftovers(found)
+    assert found["one"] == found["other"]
+    return seen
+
+
 def main(task, folder, sent, *more):
-    """Print what was seen when something was killed at every step."""
-    print(json.dumps(kill_at_every_step(Path(folder), globals()[task], int(sent), "again" in more)))
+    """Print what was seen when something was killed at every step, or by chance."""
+    if task == "race":
+        print(json.dumps(race(Path(folder), int(sent), 1)))
+    else:
+        print(json.dumps(kill_at_every_step(Path(folder), globals()[task], int(sent), "again" in more)))
 
 
 if __name__ == "__main__":

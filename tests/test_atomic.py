@@ -20,9 +20,9 @@ from tests.kills import contents, leftovers, write_new, write_old
 ROOT = Path(__file__).parents[1]
 
 
-def killed_at_every_step(work, sent, folder, *more):
+def killed(work, number, folder, *more):
     """Return what was seen, by a process that has no threads to fork beside."""
-    words = [sys.executable, "-m", "tests.kills", work, str(folder), str(int(sent)), *more]
+    words = [sys.executable, "-m", "tests.kills", work, str(folder), str(int(number)), *more]
     done = subprocess.run(words, cwd=ROOT, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
     return json.loads(done.stdout)
@@ -31,7 +31,7 @@ def killed_at_every_step(work, sent, folder, *more):
 @pytest.mark.parametrize("work", ["write_new", "replace_file"])
 @pytest.mark.parametrize("sent", [signal.SIGKILL, signal.SIGINT])
 def test_killed_at_every_step_all_is_old_or_all_is_new(work, sent, tmp_path):
-    seen = killed_at_every_step(work, sent, tmp_path / "out")
+    seen = killed(work, sent, tmp_path / "out")
     assert seen["kills"] == seen["steps"] > 10
     assert seen["old"] > 5
     assert seen["new"] > 5
@@ -299,3 +299,18 @@ def test_replacing_a_file_keeps_its_mode_and_a_link_stays_a_link(tmp_path):
     os.mkfifo(tmp_path / "pipe")
     with pytest.raises(OrthocalError, match="`--out` must name a file"), new_file(tmp_path / "pipe", overwrite=True):
         pass
+
+
+def test_runs_at_once_into_one_folder_never_mix(tmp_path):
+    """Eight at a time, some of them killed: each has written all of its results or was refused with one sentence."""
+    seen = killed("race", 60, tmp_path)
+    assert set(seen) <= {"0", "7", str(-signal.SIGKILL)}
+    assert sum(seen.values()) == 60
+
+
+def test_kills_of_the_command_line_at_random_moments_lose_nothing(tmp_path):
+    """The quick commands; 200 kills of all of them are in the slow tests."""
+    words = [sys.executable, "-m", "tests.kill_commands", str(tmp_path), "12", "1", "apply", "export"]
+    done = subprocess.run(words, cwd=ROOT, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    assert json.loads(done.stdout)["kills"] == 12

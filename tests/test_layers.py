@@ -29,7 +29,7 @@ LAYERS = {
     "orthogonality": 4,
     "refinement": 4,
     "estimators": 4,
-    "guarantee": 4,
+    "guarantee": 5,
     "three_way": 5,
     "schemes": 5,
     "assessment": 5,

@@ -10,6 +10,7 @@ pd = pytest.importorskip("pandas")
 
 import dask  # noqa: E402
 import pyarrow as pa  # noqa: E402
+from sklearn.linear_model import LinearRegression  # noqa: E402
 
 from orthocal import OrthocalError, PseudoOutcome, orthogonal_loss  # noqa: E402
 from orthocal import assess as assess_in_memory  # noqa: E402
@@ -18,8 +19,10 @@ from orthocal.datasets import simulate_cate  # noqa: E402
 from orthocal.distributed import CausalCalibrator, assess  # noqa: E402
 from orthocal.distributed.hashing import keys_of  # noqa: E402
 from orthocal.distributed.separable import require_separable, require_separable_targets  # noqa: E402
+from orthocal.distributed.training import _fit_on_dask  # noqa: E402
 from orthocal.effects import EFFECTS, sums_of  # noqa: E402
 from orthocal.nuisances import Fitted, Nuisance  # noqa: E402
+from orthocal.nuisances.wrapped import Standardised  # noqa: E402
 from tests.contracts.populations import POPULATIONS  # noqa: E402
 
 ROLES = {"outcome": "y", "treatment": "a", "prediction": "tau"}
@@ -195,3 +198,22 @@ def test_a_value_has_one_key_whatever_type_holds_it(alike):
 def test_whole_numbers_too_large_for_a_float_stay_apart():
     keys = keys_of(pd.DataFrame({"key": [2**60, 2**60 + 1, 2**60 + 2]}))
     assert len(set(keys.tolist())) == 3
+
+
+def test_default_learners_on_partitions_see_standard_targets():
+    """LightGBM keeps outcomes in single precision, in which those far from 0 are all alike."""
+    rng = np.random.default_rng(0)
+    X, noise = rng.standard_normal((200, 2)), rng.standard_normal(200)
+    found = []
+    for shift in (0.0, 1e6):
+        y = X[:, 0] + noise + shift
+        probed = Nuisance("outcome", "outcome", y[:50])
+        found.append(_fit_on_dask(Standardised(SinglePrecision()), probed, X, y, np.ones(200))(X) - shift)
+    np.testing.assert_allclose(found[1], found[0], atol=1e-6)
+
+
+class SinglePrecision(LinearRegression):
+    """A learner that keeps its target in single precision."""
+
+    def fit(self, X, y, sample_weight=None):
+        return super().fit(X, y.astype(np.float32).astype(float), sample_weight)

@@ -292,17 +292,13 @@ class CausalCalibrator(BaseEstimator):  # type: ignore[misc]
     def guarantee(self, delta: float = 0.05, *, outcome_range: tuple[float, float] | None = None) -> Guarantee:
         """Return a bound on the calibration error that holds with probability 1 - `delta` (scheme "three-way" only).
 
-        Parameters
-        ----------
-        outcome_range : (float, float), optional
-            What the outcome cannot leave, a fact about it and not what was observed; 0 to 1 where it is binary.
+        `outcome_range` is what the outcome cannot leave, a fact about it and not what was observed; 0 to 1 where it is binary.
         """
         scheme = self._require_fitted().fitted_scheme_
         if scheme != "three-way":
             raise OrthocalError(f"`guarantee` must have scheme='three-way'; it is {scheme!r}.")
-        bins = np.searchsorted(cast("StepMap", self.map_).edges, self.prediction_, side="left")
-        known = self.outcomes_.range(outcome_range)
-        return guarantee_of(self.fitted_effect_, self.nuisances_, self.loss_, bins, known, delta)
+        known, map_ = self.outcomes_.range(outcome_range), cast("StepMap", self.map_)
+        return guarantee_of(self.fitted_effect_, self.learnt_, map_, known, delta)
 
     @property
     def _chosen_effect(self) -> Effect:

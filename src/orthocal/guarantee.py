@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 
@@ -12,10 +12,9 @@ from orthocal.effects.arms import is_binary
 from orthocal.errors import OrthocalError, require_inside
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
-
     from orthocal.arrays import Floats, Integers
-    from orthocal.losses import Loss
+    from orthocal.maps import StepMap
+    from orthocal.orthogonal import Orthogonal
 
 
 @dataclass(frozen=True)
@@ -71,12 +70,7 @@ class Outcomes:
 
 
 def guarantee_of(
-    effect: Any,
-    nuisances: Mapping[str, Any],
-    loss: Loss,
-    bins: Integers,
-    outcome_range: tuple[float, float],
-    delta: float,
+    effect: Any, learnt: Orthogonal, map_: StepMap, outcome_range: tuple[float, float], delta: float
 ) -> Guarantee:
     """Return the bound of MATH 7.2 for the bins of a three-way fit, by a range of the outcome that is a fact (BEYOND 9.4)."""
     require_inside(delta, 0, 1, "delta")
@@ -85,8 +79,9 @@ def guarantee_of(
             f"There is no guarantee for {type(effect).__name__}: the range of the outcome does not bound its score. "
             "Effects with one are CATE and CVaRUnderTreatment."
         )
-    reach, width = effect.reach(nuisances, *outcome_range)
-    bound, fewest = deviation_bound(reach, width, loss.weight, bins, loss.groups, delta)
+    reach, width = effect.reach(learnt.nuisances, *outcome_range)
+    bins = np.searchsorted(map_.edges, cast("Floats", learnt.prediction), side="left")
+    bound, fewest = deviation_bound(reach, width, learnt.loss.weight, bins, learnt.loss.groups, delta)
     is_vacuous = bool(bound >= width / 2)  # the middle of the effect's range is that near without data
     verdict = f"against {width / 2:.3g} without data"
     if is_vacuous:

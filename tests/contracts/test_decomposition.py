@@ -24,7 +24,7 @@ def drawn(name, *, law=False, n=600):
     rng = np.random.default_rng(0)
     rows = rng.choice(len(population.cell), n, p=population.probability / population.probability.sum())
     prediction = 0.2 + 1.3 * population.effect[population.cell[rows]] + 0.3 * rng.standard_normal(n)
-    nuisances = {key: value[rows] for key, value in population.nuisances.items()}
+    nuisances = {key: value[rows] for key, value in population.nuisances_at(population.truth).items()}
     instrument = None if population.instrument is None else population.instrument[rows]
     loss = orthogonal_loss(
         effect,

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from orthocal import CausalCalibrator, assess, orthogonal_loss
+from orthocal import CausalCalibrator, assess, compare, orthogonal_loss
 from orthocal.calibrators import CALIBRATORS, Auto, Linear, Spline, new_calibrator
 from orthocal.effects import EFFECTS
 from orthocal.effects.equivariance import RATIO
@@ -114,6 +114,20 @@ def test_every_figure_of_a_verdict_has_a_unit(name, scale, deviations):
         near = any(abs(other / scale**power - value) <= reach for power in (-2, -1, 0, 1, 2))
         near |= abs((other - moved) / scale - value) <= reach
         assert near or (np.isnan(value) and np.isnan(other)), (figure, value, other)
+
+
+@every_effect
+def test_a_comparison_has_a_unit(name):
+    found = []
+    for scale, deviations in [(1.0, 0.0), *UNITS]:
+        rows, loss = learnt(name, scale, deviations)
+        better = rows.equivariance.of(0.9 * rows.back(rows.prediction), scale=scale, shift=rows.shift)
+        one = compare(rows.prediction, better, loss)
+        found.append((one.risk_difference, one.standard_error, one.p_value_harm))
+    (difference, error, harm), *others = found
+    for other in others:
+        assert other[2] == pytest.approx(harm, rel=NEAR)
+        assert other[0] / other[1] == pytest.approx(difference / error, rel=NEAR)
 
 
 EXEMPT = {

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import singledispatch
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -10,12 +11,12 @@ from scipy.stats import t as t_law
 from orthocal.assessment.records import Comparison
 from orthocal.assessment.value import decision_change, weighted_mean
 from orthocal.errors import require_inside
-from orthocal.losses import rows_that_count
+from orthocal.losses import Loss, QuadraticLoss, rows_that_count
 from orthocal.observations import as_numbers
 
 if TYPE_CHECKING:
+    from orthocal.arrays import Floats
     from orthocal.assessment.parts import Decision
-    from orthocal.losses import Loss
 
 
 def compare(before: Any, after: Any, loss: Loss, *, level: float = 0.95, cost: float | None = None) -> Comparison:
@@ -53,11 +54,23 @@ def compare(before: Any, after: Any, loss: Loss, *, level: float = 0.95, cost: f
     after = as_numbers(after, "after", len(loss))
     before, _ = rows_that_count(before, loss)
     after, loss = rows_that_count(after, loss)
-    difference = loss.at(after).value(after) - loss.at(before).value(before)
+    difference = loss_change(loss, before, after)
     mean, error, interval = weighted_mean(difference, loss, level)
     units = len(loss) if loss.groups is None else len(np.unique(loss.groups))
     decision = None if cost is None else decision_change(before, after, loss, cost, level)
     return concluded(mean, error, interval, units, level, decision)
+
+
+@singledispatch
+def loss_change(loss: Loss, before: Floats, after: Floats) -> Floats:
+    """Return each row's loss after minus its loss before."""
+    return loss.at(after).value(after) - loss.at(before).value(before)
+
+
+@loss_change.register(QuadraticLoss)
+def _(loss: QuadraticLoss, before: Floats, after: Floats) -> Floats:
+    """In one product: far from 0 both losses are large, and their difference would be lost in rounding."""
+    return (after - before) * (0.5 * loss.denominator * (before + after) - loss.numerator)
 
 
 def concluded(

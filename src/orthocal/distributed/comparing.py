@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from orthocal.assessment.compare import concluded
+from orthocal.assessment.compare import concluded, loss_change
 from orthocal.assessment.parts import Decision
 from orthocal.assessment.sweeps import cluster_sums
 from orthocal.assessment.sweeps import merged as merged_clusters
@@ -120,7 +120,7 @@ def _columns(part: Any, number: int, job: Job, map_: Map, cost: float | None) ->
     if not len(before):
         return None
     after = map_.predict(before)
-    columns = [loss.weight, loss.at(after).value(after) - loss.at(before).value(before)]
+    columns = [loss.weight, loss_change(loss, before, after)]
     if cost is not None:
         flips = (after > cost).astype(float) - (before > cost)
         columns += [flips * net_gain(loss, cost), loss.weight * np.abs(flips)]

@@ -15,6 +15,7 @@ from orthocal.errors import OrthocalError, UnavailableError
 from orthocal.folds import generator
 from orthocal.nuisances.cross_fit import Learnt, fit_one
 from orthocal.nuisances.learners import choose_learners
+from orthocal.nuisances.wrapped import Standardised
 from orthocal.observations import Encoding, Observations, encode
 
 if TYPE_CHECKING:
@@ -173,6 +174,12 @@ def _training_rows(part: Any, name: str, k: int, job: Job, probed: Any) -> tuple
 
 
 def _fit_on_dask(learner: Any, nuisance: Nuisance, X: Any, y: Any, weight: Any) -> Learnt:
+    if isinstance(learner, Standardised):
+        # In units of the rows that were probed: near enough to those of all, and no further pass over them.
+        seen = nuisance.target if nuisance.rows is None else nuisance.target[nuisance.rows]
+        outer = clone(learner).in_units_of(seen)
+        outer.model_ = _fit_on_dask(learner.learner, nuisance, X, outer.standard(y), weight).model
+        return Learnt(outer)
     model = clone(learner)
     target = y.astype(np.int64) if nuisance.is_probability and hasattr(model, "predict_proba") else y
     try:
@@ -199,12 +206,12 @@ def _own_or_default(nuisance: Nuisance, learners: Mapping[str, Any] | None, ever
             "Learning on all partitions must have a learner that takes Dask collections; lightgbm is not installed. "
             "Install it, pass `learners`, or pass sample=200_000 to learn on a sample."
         ) from missing
-    return (DaskLGBMClassifier if nuisance.is_probability else DaskLGBMRegressor)(**SETTINGS)
+    return DaskLGBMClassifier(**SETTINGS) if nuisance.is_probability else Standardised(DaskLGBMRegressor(**SETTINGS))
 
 
 def _seeded(learner: Any, seed: int) -> Any:
-    open_seed = learner.get_params().get("random_state", 0) is None
-    return clone(learner).set_params(random_state=seed) if open_seed else learner
+    unset = [name for name, value in learner.get_params().items() if name.endswith("random_state") and value is None]
+    return clone(learner).set_params(**dict.fromkeys(unset, seed)) if unset else learner
 
 
 def _to_learn(nuisances: Sequence[Nuisance], columns: Columns) -> list[Nuisance]:

@@ -60,16 +60,13 @@ class Results:
 
     def require_free(self) -> None:
         """Nothing is in the way: to be called before work begins; an earlier run that was killed is ended first."""
-        require_folder(self.folder)
-        settle(self.folder)
-        require_free(self.folder, self.command, self.names, self.inputs)
+        with self._alone():
+            pass
 
     @contextmanager
     def written(self) -> Iterator[Path]:
         """Give a folder to write to; its files replace those of the earlier run, if nothing fails."""
-        self.require_free()
-        place = self.folder.resolve() / f"{PREFIX}results"
-        with held(place, self.folder, _finish):
+        with self._alone() as place:
             new = Path(
                 tempfile.mkdtemp(dir=place)
             )  # a name of its own: workers of a killed run may still write to theirs
@@ -80,6 +77,16 @@ class Results:
             _sync_all(new)
             new.rename(place / COMMITTED)
             _sync(place)
+
+    @contextmanager
+    def _alone(self) -> Iterator[Path]:
+        """Have the folder for this process, with nothing in the way, and give the scratch folder in it."""
+        require_folder(self.folder)
+        settle(self.folder)
+        place = self.folder.resolve() / f"{PREFIX}results"
+        with held(place, self.folder, _finish):
+            require_free(self.folder, self.command, self.names, self.inputs)
+            yield place
 
 
 def require_folder(folder: Path) -> None:

@@ -11,6 +11,7 @@ import os
 import shutil
 import signal
 import threading
+import time
 from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING, Any
 
@@ -26,9 +27,9 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 PREFIX, LOCK = ".unfinished-orthocal-", "lock"
-ATTEMPTS = 100
-"""How often a folder may be swept by others while it is being taken."""
-REFUSED = {errno.EACCES, errno.EEXIST, errno.ENOTDIR, errno.EPERM, errno.EROFS}
+ATTEMPTS, PAUSE = 50, 0.01
+"""How often a folder is tried, seconds apart: others may sweep it while it is being taken, which they do in no time."""
+REFUSED = {errno.EACCES, errno.ENOTDIR, errno.EPERM, errno.EROFS}
 """What the system says where nothing can be written."""
 SIGNALS = [getattr(signal, name) for name in ("SIGINT", "SIGTERM", "SIGHUP") if hasattr(signal, name)]
 
@@ -92,38 +93,35 @@ def uninterrupted() -> Iterator[None]:
 
 def _taken(place: Path, what: Path) -> int:
     """Take a scratch folder, made if need be, and return the handle of its lock."""
+    mine: bool | None = True
     for _ in range(ATTEMPTS):
         try:
             place.parent.mkdir(parents=True, exist_ok=True)
             new = _make(place)
             handle = os.open(place / LOCK, os.O_RDWR | os.O_CREAT, 0o666)
-        except FileNotFoundError:  # swept by another process in between
+        except (FileExistsError, FileNotFoundError):  # most likely swept by another process in between
             continue
         except OSError as error:
-            _explain(error, what)
-            raise
+            if error.errno not in REFUSED:
+                raise
+            raise OrthocalError(
+                f"`--out` must lie where files can be written; {what}: {error.strerror}. Choose another --out."
+            ) from None
         mine = _lock(handle)
         if (mine is None and new) or (mine and _is_at(place / LOCK, handle)):
             return handle
         os.close(handle)
-        if not mine:
-            _refuse(place, what, mine)
-    raise OrthocalError(f"`--out` must lie where files can be written; {what} cannot be made. Choose another --out.")
+        time.sleep(PAUSE)
+    raise OrthocalError(_why_not(mine, place, what))
 
 
-def _explain(error: OSError, what: Path) -> None:
-    if error.errno in REFUSED:
-        raise OrthocalError(
-            f"`--out` must lie where files can be written; {what}: {error.strerror}. Choose another --out."
-        ) from None
-
-
-def _refuse(place: Path, what: Path, mine: bool | None) -> None:
+def _why_not(mine: bool | None, place: Path, what: Path) -> str:
+    """Say why a scratch folder could not be taken."""
+    if mine:
+        return f"`--out` must lie where files can be written; {what} cannot be made. Choose another --out."
     if mine is None:
-        raise OrthocalError(
-            f"Another run is writing {what}, or was killed, which this file system cannot tell. If none is, delete {place}."
-        )
-    raise OrthocalError(f"Another run is writing {what}. Wait for it, or choose another --out.")
+        return f"Another run is writing {what}, or was killed, which this file system cannot tell. If none is, delete {place}."
+    return f"Another run is writing {what}. Wait for it, or choose another --out."
 
 
 def _make(place: Path) -> bool:

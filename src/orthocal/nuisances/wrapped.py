@@ -59,10 +59,19 @@ class Standardised(RegressorMixin, BaseEstimator):  # type: ignore[misc]
 
     def fit(self, X: Floats, y: Floats, sample_weight: Floats | None = None) -> Self:
         """Learn mean and deviation of the target, then the rest."""
+        standard = self.in_units_of(y).standard(y)
+        self.model_ = fit_weighted(clone(self.learner), X, standard, sample_weight)
+        return self
+
+    def in_units_of(self, y: Floats) -> Self:
+        """Learn mean and deviation of a target."""
         self.centre_, spread = float(np.mean(y)), float(np.std(y))
         self.scale_ = spread if spread > 0 else 1.0
-        self.model_ = fit_weighted(clone(self.learner), X, (y - self.centre_) / self.scale_, sample_weight)
         return self
+
+    def standard(self, y: Any) -> Any:
+        """Return a target in standard units."""
+        return (y - self.centre_) / self.scale_
 
     def predict(self, X: Floats) -> Floats:
         """Predict, in the target's own unit."""
