@@ -263,6 +263,13 @@ def call(data, **changes):
         ({"learners": {**FAST, "outcome": LogisticRegression()}}, "LogisticRegression is a classifier"),
         ({"clip": 0.6}, "`clip` must lie strictly between 0 and 0.5; it is 0.6"),
         ({"folds": 1}, "`folds` must be at least 2"),
+        ({"folds": np.r_[np.nan, np.arange(1199) % 2]}, "`folds` must be finite in every row; row 0 is nan"),
+        ({"folds": np.ma.masked_equal(np.arange(1200) % 3, 2)}, "`folds` must be finite in every row; row 2 is nan"),
+        (
+            {"nuisances": {"propensity": np.ma.masked_less(np.full(1200, 0.5), 1)}},
+            "`propensity` must be finite in every",
+        ),
+        ({"key": np.r_[np.nan, np.arange(1199)]}, "`key` must be finite in every row; row 0 is nan"),
         ({"folds": 1000}, "has 5"),
         ({"folds": np.zeros(1200)}, "outside fold 0 there is none"),
     ],

@@ -84,7 +84,8 @@ def row_order(rows: Observations, seed: int, salt: int = CROSS) -> Integers:
     order, tied = hash_order(chance)
     if len(tied):
         own = order[tied]
-        group = np.append(0, np.cumsum(chance[own][1:] != chance[own][:-1]))
+        alike = chance[own]
+        group = np.append(0, np.cumsum(alike[1:] != alike[:-1]))
         order[tied] = own[drawn_within(group, _what_else(rows, own), seed, salt, _of(rows.prediction, own))]
     return order
 

@@ -41,7 +41,8 @@ class Verified:
     judged : array or range
         The rows the verdict rests on; a range only counts them.
     by_seed : tuple of (float, float)
-        Error before and after, of the whole job done again with other draws of the folds and the same rows held out.
+        Error before and after, of the whole job done again with other draws of the folds and the same rows held out;
+        none where no nuisance is learnt.
     reason : str
         Why the method was chosen, where it was chosen from the data.
     """
@@ -93,19 +94,19 @@ def calibrate_and_verify(
         return Verified(calibrator.map_, verdict, None, None, judged, (), getattr(calibrator, "reason_", ""))
     after = calibrator.predict(before)
     judged_after = assess(after, loss, by=groups, **settings)
-    others = []
-    for time in range(1, seeds):
+    errors = [(verdict.error, judged_after.error)]
+    for time in range(1, seeds) if learnt.fold is not None else ():  # where nothing is learnt, nothing would change
         again = learn_cross(effect, observations, X, nuisances, folds, recipe.again(time))
         map_ = _fitted(method, again, fitted, refinements).map_
         own = again.loss[judged]
-        others.append((assess(before, own, draws=1).error, assess(map_.predict(before), own, draws=1).error))
+        errors.append((assess(before, own, draws=1).error, assess(map_.predict(before), own, draws=1).error))
     return Verified(
         calibrator.map_,
         verdict,
         judged_after,
         compare(before, after, loss, level=level, cost=cost),
         judged,
-        ((verdict.error, judged_after.error), *others),
+        () if learnt.fold is None else tuple(errors),
         getattr(calibrator, "reason_", ""),
     )
 

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from orthocal import ExpectileLoss, HingeLoss, QuadraticLoss
+from orthocal import ExpectileLoss, HingeLoss, OrthocalError, QuadraticLoss
 from orthocal.laws import TableLaw
 from orthocal.losses import Loss, Overlap
 
@@ -114,3 +114,10 @@ def test_the_tilt_at_a_level_is_the_mean_score_there(name):
     wanted = (_mean_loss(loss, v + h) - _mean_loss(loss, v - h)) / (2 * h)
     free = loss.slope == 0
     np.testing.assert_allclose(loss.at(v).derivative(v)[free], (loss.weight * wanted)[free], atol=5e-3)
+
+
+@pytest.mark.parametrize("kind", [QuadraticLoss, HingeLoss, ExpectileLoss])
+def test_what_is_masked_is_missing(kind):
+    masked, ones = np.ma.masked_equal([1.0, -999.0, 2.0], -999.0), np.ones(3)
+    with pytest.raises(OrthocalError, match="must be finite in every row; row 1 is nan"):
+        kind(masked, *([ones] * (1 if kind is QuadraticLoss else 2)))
