@@ -42,8 +42,8 @@ def test_twelve_rows_by_hand():
     # L1 at no error: mean of se * sqrt(2/pi)
     assert verdict.l1.null == pytest.approx(np.sqrt([3.2 / 6, 0.8 / 6]).mean() * np.sqrt(2 / np.pi))
     assert float(verdict.linf) == pytest.approx(2)
-    # Mean loss: 1/2 v^2 - chi v = 0 in bin 0; in bin 1 it is 1/2 - chi with mean chi 1.
-    assert verdict.risk == pytest.approx((0 * 6 + (0.5 - 1) * 6) / 12)
+    # Mean loss: half the mean square of the residuals, whose squares add up to 40 and 4.
+    assert verdict.risk == pytest.approx((40 + 4) / 2 / 12)
 
 
 def test_the_squared_error_is_the_average_over_pairs_of_different_rows():
@@ -205,7 +205,7 @@ def test_compare_weighs_rows_and_adds_up_clusters():
     assert comparison.risk_difference == pytest.approx(mean)
     assert comparison.standard_error == pytest.approx(np.sqrt(12 / 11 * (sums**2).sum()) / weight.sum())
     assert assess(prediction, loss).risk == pytest.approx(
-        (weight * (prediction**2 / 2 - prediction * target)).sum() / weight.sum()
+        (weight * (prediction - target) ** 2).sum() / 2 / weight.sum()
     )
 
 

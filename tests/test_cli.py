@@ -31,6 +31,7 @@ def test_calibrate_writes_everything_and_apply_repeats_it(table, tmp_path, capsy
         "before.png",
         "after.png",
         "before-after.png",
+        ".orthocal.json",
     }
     record = json.loads((out / "assessment.json").read_text())
     assert record["verified_on_unseen_rows"]
@@ -189,10 +190,11 @@ def test_bad_input_exits_2_with_one_line_and_leaves_nothing(data_csv, tmp_path, 
 def test_results_of_two_runs_never_mix(data_csv, tmp_path, capsys):
     out = tmp_path / "out"
     out.mkdir()
-    for name in ("after.png", "thesis.docx"):
-        (out / name).write_text("old")
-    arguments = ["calibrate", data_csv, *COMMON, "--prediction", "tau", "--propensity", "0.5", "--holdout", "0"]
+    (out / "thesis.docx").write_text("mine")
+    arguments = ["calibrate", data_csv, *COMMON, "--prediction", "tau", "--propensity", "0.5", "--covariates", "x0"]
     assert run(*arguments, "--method", "linear", "--out", out) == 0
+    assert (out / "after.png").exists()
+    assert run(*arguments, "--method", "linear", "--holdout", "0", "--out", out) == 0
     assert not (out / "after.png").exists()
     assert (out / "thesis.docx").exists()
     assert "thesis" not in capsys.readouterr().out

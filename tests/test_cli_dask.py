@@ -18,6 +18,7 @@ from orthocal.cli import cluster as connection
 from orthocal.cli import large
 from orthocal.datasets import simulate_cate
 from orthocal.distributed.dividing import divided, division
+from orthocal.files.atomic import Results
 from tests.command_line import run
 
 pytestmark = [
@@ -72,7 +73,7 @@ def test_calibrate_reads_a_pattern_and_writes_everything(rows, folder, scheduler
     assert "At cost 0.4 it changes the decision" in said.out
     assert "draws of the folds" not in said.out
     files = {"map.json", "report.html", "assessment.json", "before.png", "after.png", "before-after.png", "calibrated"}
-    assert {file.name for file in out.iterdir()} == files
+    assert {file.name for file in out.iterdir()} == {*files, ".orthocal.json"}
     assert f"Wrote to {out}: {', '.join(sorted(files))}\n" in said.out
     record = json.loads((out / "assessment.json").read_text())
     assert record["after"]["error"] < record["before"]["error"]
@@ -245,12 +246,13 @@ def test_rows_that_are_all_alike_need_a_key(scheduler, tmp_path, capsys):
     assert "leaves too few of the 2000 rows on one side" in capsys.readouterr().err
 
 
-def test_results_of_two_runs_never_mix(folder, scheduler, tmp_path, monkeypatch):
-    """Parts of an earlier run go, what others put there stays; a run that fails changes nothing."""
-    parts = tmp_path / "out" / "calibrated"
-    parts.mkdir(parents=True)
-    for name in ("part-000009.parquet", "thesis.docx"):
-        (parts / name).write_text("old")
+def test_results_of_two_runs_never_mix(folder, scheduler, tmp_path, monkeypatch, capsys):
+    """Parts of an earlier run go, a part that it did not write is refused; a run that fails changes nothing."""
+    out, parts = tmp_path / "out", tmp_path / "out" / "calibrated"
+    with Results(out, "calibrate", ("calibrated/",)).written() as new:
+        (new / "calibrated").mkdir()
+        (new / "calibrated" / "part-000009.parquet").write_text("old")
+    (out / "thesis.docx").write_text("mine")
     words = ["calibrate", folder, *COMMON, *QUICK, "--method", "identity", "--holdout", "0", "--scheduler", scheduler]
 
     def full(*_):
@@ -258,11 +260,29 @@ def test_results_of_two_runs_never_mix(folder, scheduler, tmp_path, monkeypatch)
 
     with monkeypatch.context() as context:
         context.setattr(large, "write_verdict", full)
-        assert run(*words, "--out", tmp_path / "out") == 1
-    assert {file.name for file in (tmp_path / "out").rglob("*")} == {"calibrated", "part-000009.parquet", "thesis.docx"}
-    assert run(*words, "--out", tmp_path / "out") == 0
-    names = {file.name for file in parts.iterdir()}
-    assert names == {"thesis.docx", *(f"part-00000{j}.parquet" for j in range(4))}
+        assert run(*words, "--out", out) == 1
+    there = {".orthocal.json", "calibrated", "part-000009.parquet", "thesis.docx"}
+    assert {file.name for file in out.rglob("*")} == there
+    (parts / "part-000010.parquet").write_text("mine")
+    assert run(*words, "--out", out) == 2
+    assert "part-000010.parquet was not written by this command" in capsys.readouterr().err
+    (parts / "part-000010.parquet").unlink()
+    assert run(*words, "--out", out) == 0
+    assert {file.name for file in parts.iterdir()} == {f"part-00000{j}.parquet" for j in range(4)}
+    assert (out / "thesis.docx").read_text() == "mine"
+
+
+def test_results_do_not_become_data(folder, scheduler, tmp_path, capsys):
+    data = tmp_path / "data"
+    shutil.copytree(folder, data / "calibrated")
+    words = ["calibrate", *COMMON, *QUICK, "--scheduler", scheduler, "--out"]
+    for source, out, message in [
+        (data, data / "out", "must not lie in the folder of the data"),
+        (data / "calibrated" / "*.parquet", data, "is the data file itself"),
+    ]:
+        assert run(*words, out, source) == 2
+        assert message in capsys.readouterr().err
+    assert len(list(data.rglob("*"))) == 1 + len(list(folder.iterdir()))
 
 
 def test_rows_that_do_not_arrive_are_missed(folder, tmp_path):

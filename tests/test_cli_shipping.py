@@ -16,9 +16,12 @@ from tests.command_line import command_line, run
 
 def test_apply_does_not_overwrite_its_input(data_csv, tmp_path, capsys):
     save(AffineMap(0.0, 1.0), tmp_path / "map.json")
-    for out in (data_csv, tmp_path):
-        assert run("apply", tmp_path / "map.json", data_csv, "--prediction", "tau", "--out", out) == 2
-        assert "`--out` must name a new file" in capsys.readouterr().err
+    save(AffineMap(0.0, 1.0), tmp_path / "map.csv")
+    for out, what in ((data_csv, "the data itself"), (tmp_path, "a folder"), (tmp_path / "map.csv", "the map itself")):
+        words = ["apply", tmp_path / "map.csv", data_csv, "--prediction", "tau", "--out", out]
+        for more in ([], ["--overwrite"]):
+            assert run(*words, *more) == 2
+            assert f"`--out` must name a new file; {out} is {what}" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize("form", ["sql", "json", "python"])
@@ -113,7 +116,8 @@ def test_a_killed_run_leaves_no_half_written_file(sent, code, tmp_path):
     save(AffineMap(1.0, 2.0), tmp_path / "map.json")
     target = tmp_path / "out.csv"
     target.write_text("earlier")
-    process = command_line("apply", tmp_path / "map.json", "-", "--prediction", "tau", "--out", target)
+    words = ["apply", tmp_path / "map.json", "-", "--prediction", "tau", "--out", target, "--overwrite"]
+    process = command_line(*words)
     process.stdin.write(b"tau\n" + b"1.25\n" * 200_000)
     process.stdin.flush()
     deadline = time.monotonic() + 60

@@ -13,6 +13,7 @@ import pandas as pd
 import pytest
 from dask import config
 from dask import dataframe as dd
+from sklearn.linear_model import LinearRegression
 
 import orthocal
 from orthocal import CATE, Histogram, Isotonic, Linear, OrthocalError, QuadraticLoss, orthogonal_loss
@@ -23,6 +24,7 @@ from orthocal.distributed.passes import PartitionWarning
 from orthocal.distributed.sketches import Sketch, histogram_wanted
 from orthocal.distributed.source import Source
 from orthocal.distributed.summaries import Bracketed, Cells, Line
+from tests.simulation import simulate_tail
 from tests.test_sweeps import numbers
 
 COLUMNS = {"outcome": "y", "treatment": "a", "prediction": "tau"}
@@ -243,6 +245,32 @@ def test_a_late_needs_to_know_the_average_of_all_rows():
     found.fit(partitioned(frame, 7), **COLUMNS, instrument="z", nuisances=given)
     expected = Linear().fit(frame.tau, loss).map_
     assert (found.map_.intercept, found.map_.slope) == pytest.approx((expected.intercept, expected.slope), abs=1e-10)
+
+
+def test_a_tail_mean_is_learnt_on_a_sample_whatever_the_partitions():
+    data, _ = simulate_tail(3000, "normal", 0)
+    frame = pd.DataFrame(data.X, columns=[f"x{j}" for j in range(4)])
+    frame = frame.assign(y=data.y, a=data.treatment, tau=data.effect, propensity=data.nuisances["propensity"])
+    learners = {"outcome": LinearRegression()}
+    maps = []
+    for parts in (1, 4):
+        found = CausalCalibrator(
+            effect=orthocal.CVaRUnderTreatment(0.9),
+            method="linear",
+            sample=3000,
+            folds=2,
+            learners=learners,
+            random_state=0,
+        )
+        found.fit(
+            partitioned(frame, parts),
+            **COLUMNS,
+            covariates=[f"x{j}" for j in range(4)],
+            nuisances={"propensity": "propensity"},
+        )
+        maps.append((found.map_.intercept, found.map_.slope))
+    assert maps[0] == pytest.approx(maps[1], abs=1e-10)
+    assert maps[0] == pytest.approx((0, 1), abs=0.3)
 
 
 def quantiles(n=4000):

@@ -21,6 +21,7 @@ from orthocal.experiments.quantile_design import METHODS, QUANTILES
 from orthocal.experiments.quantile_findings import findings_of
 from orthocal.experiments.resumable import run_resumable
 from orthocal.experiments.truth import true_calibration_error
+from orthocal.files.atomic import Results, alone
 from orthocal.page import Table
 
 FULL = Path(__file__).parents[2] / "shared" / "data" / "401k.csv"
@@ -168,11 +169,27 @@ def test_results_need_a_folder(tmp_path):
 
 
 def test_one_run_at_a_time(tmp_path):
-    fcntl = pytest.importorskip("fcntl")
-    with (tmp_path / ".lock").open("w") as lock:
-        fcntl.flock(lock, fcntl.LOCK_EX)
-        with pytest.raises(OrthocalError, match="Another run is writing"):
-            run(Dice(), tmp_path)
+    with alone(tmp_path), pytest.raises(OrthocalError, match="Another run is writing"):
+        run(Dice(), tmp_path)
+    assert not list(tmp_path.iterdir())
+
+
+def test_the_page_is_not_written_over_another(tmp_path):
+    """A page of the user's is refused before work begins, an edited one too; results of other commands are kept apart."""
+    (tmp_path / "mine").mkdir()
+    (tmp_path / "mine" / "page.html").write_text("mine")
+    with pytest.raises(OrthocalError, match="page.html was not written by this command"):
+        reproduce(Dice(), tmp_path / "mine", 1)
+    assert [file.name for file in (tmp_path / "mine").iterdir()] == ["page.html"]
+    reproduce(Dice(), tmp_path / "out", 1)
+    (tmp_path / "out" / "claims.json").write_text("edited")
+    with pytest.raises(OrthocalError, match="claims.json was changed after it was written"):
+        reproduce(Dice(), tmp_path / "out", 2)
+    with pytest.raises(OrthocalError, match="holds the results of `reproduce`"):
+        Results(tmp_path / "out", "calibrate", ("report.html",)).require_free()
+    run(Dice(), tmp_path / "stopped")  # rows, but no page yet
+    with pytest.raises(OrthocalError, match="holds the results of `reproduce`"):
+        Results(tmp_path / "stopped", "calibrate", ("report.html",)).require_free()
 
 
 def test_the_page_holds_claims_and_figures_escaped(tmp_path):

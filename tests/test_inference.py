@@ -6,7 +6,7 @@ from scipy.stats import chi2, norm
 from scipy.stats import t as t_law
 
 from orthocal import HingeLoss, OrthocalError, QuadraticLoss, SkewWarning, assess, compare
-from orthocal.assessment.range_test import brownian_range_cdf
+from orthocal.assessment.range_test import brownian_range_tail
 from orthocal.assessment.subgroups import holm
 from orthocal.assessment.wording import story
 
@@ -41,9 +41,23 @@ def test_the_law_of_the_range_is_that_of_brownian_motion():
     walk = np.cumsum(rng.standard_normal((4000, 2000)) / np.sqrt(2000), axis=1)
     ranges = np.maximum(walk.max(1), 0) - np.minimum(walk.min(1), 0)
     for x in (1.0, 1.5, 2.0, 2.5):
-        assert brownian_range_cdf(x) == pytest.approx(np.mean(ranges <= x), abs=0.03)
-    assert brownian_range_cdf(0.05) == 0
-    assert brownian_range_cdf(50) == pytest.approx(1)
+        assert brownian_range_tail(x) == pytest.approx(np.mean(ranges > x), abs=0.03)
+    assert brownian_range_tail(0.05) == 1
+
+
+def test_the_range_test_falls_as_evidence_grows():
+    """Down to 1e-300, where a series that converges slowly used to rise again; at large x the first term is all."""
+    x = np.concatenate([np.linspace(0.3, 4, 400), np.geomspace(4.05, 36.9, 200)])
+    tail = np.array([brownian_range_tail(one) for one in x])
+    assert (np.diff(tail[tail < 1]) < 0).all()
+    assert 1e-300 < tail[-1] < 1e-290
+    np.testing.assert_allclose(tail[x > 6], 8 * norm.sf(x[x > 6]), rtol=1e-12)
+    both = [brownian_range_tail(np.nextafter(2.0, end)) for end in (0, 3)]  # where the two series meet
+    assert both[0] == pytest.approx(both[1], rel=1e-13)
+    prediction, loss = draw(2000)
+    p_values = [assess(prediction + shift, loss, draws=1).tests["range"].p_value for shift in (0.1, 0.3, 0.8, 1.0)]
+    assert (np.diff(p_values) < 0).all()
+    assert p_values[-1] < 1e-200
 
 
 def test_the_linear_predictor_is_a_regression_of_the_pseudo_outcome():
@@ -98,12 +112,16 @@ def test_the_decomposition_adds_up_and_names_miscalibration():
     assert wrong.uncertainty == pytest.approx(1.0, abs=0.06)
     mean_loss = 0.5 * np.mean((prediction - loss.target) ** 2)
     total = wrong.miscalibration - wrong.discrimination + wrong.uncertainty
-    assert total == pytest.approx(mean_loss, abs=0.01)
+    assert total == pytest.approx(mean_loss, rel=1e-12)
 
 
-def test_uncertainty_is_left_out_where_a_mass_can_be_zero():
+def test_mean_loss_and_uncertainty_leave_out_the_same_constant_where_a_mass_can_be_zero():
     loss = QuadraticLoss(np.arange(6.0), np.array([1.0, 0, 1, 1, 0, 1]), np.ones(6))
-    assert assess(np.arange(6.0), loss, bins=1).decomposition.uncertainty is None
+    verdict = assess(np.arange(6.0), loss, bins=1)
+    parts = verdict.decomposition
+    # 1/2 d v^2 - n v at v = n: -n^2 / 2 where d is 1, -n^2 where it is 0, of 0 to 5: -(4 + 9 + 25) / 2 - 1 - 16
+    assert verdict.risk == pytest.approx(-36 / 6)
+    assert parts.miscalibration - parts.discrimination + parts.uncertainty == pytest.approx(verdict.risk)
 
 
 def test_decision_value_by_hand():

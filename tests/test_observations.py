@@ -109,6 +109,16 @@ def rows(**changes):
         ({"treatment": pd.array(["a", None, "b", "a"], dtype="string")}, "`treatment` must not be missing; row 1 is"),
         ({"y": np.full(4, np.timedelta64(1))}, "`y` must hold numbers; it holds timedelta64"),
         ({"groups": ["a", "b"]}, "`groups` must have one value per row"),
+        ({"y": np.ma.masked_equal([0.0, 1, -999, 3], -999)}, "`y` must be finite in every row; row 2 is nan"),
+        ({"y": np.ma.masked_equal([0, 1, -999, 3], -999)}, "`y` must be finite in every row; row 2 is nan"),
+        ({"treatment": np.ma.masked_equal([0, 1, 0, -9], -9)}, "`treatment` must be finite in every row; row 3 is nan"),
+        ({"treatment": np.ma.masked_equal(["a", "b", "?", "a"], "?")}, "`treatment` must not be missing; row 2 is"),
+        ({"prediction": np.ma.array(np.ones(4), mask=[0, 1, 0, 0])}, "`prediction` must be finite in every row; row 1"),
+        ({"sample_weight": np.ma.array(np.ones(4), mask=[0, 1, 0, 0])}, "`sample_weight` must be finite in every row"),
+        ({"groups": np.ma.array([1, 2, 3, 4], mask=[1, 0, 0, 0])}, "`groups` must be finite in every row; row 0"),
+        ({"key": np.ma.array([1, 2, 3, 4], mask=[1, 0, 0, 0])}, "`key` must be finite in every row; row 0"),
+        ({"key": [1, 2]}, "`key` must have one value per row"),
+        ({"key": ["a", None, "b", "c"]}, "`key` must not be missing; row 1 is"),
         ({"X": np.ones(4)}, "`X` must have rows and columns"),
         ({"X": np.array([[1.0], [np.inf], [0], [0]])}, "`X` must not be infinite; row 1, column 0"),
         ({"X": np.empty((0, 2)), "y": [], "treatment": []}, "at least one row"),
@@ -135,3 +145,17 @@ def test_a_column_of_shape_n_by_1_is_a_column():
 
 def test_a_frame_without_columns_has_no_covariates():
     assert as_matrix(pd.DataFrame(index=range(3))).shape[1] == 0
+
+
+def test_what_is_masked_in_covariates_is_missing():
+    X = np.ma.masked_equal([[1.0, 2.0], [-999.0, 3.0]], -999.0)
+    np.testing.assert_array_equal(as_matrix(X), [[1, 2], [np.nan, 3]])
+    np.testing.assert_array_equal(as_matrix(X.astype(int)), [[1, 2], [np.nan, 3]])
+    text = np.ma.array(np.array([["u", 1], ["v", 2], ["v", 3]], dtype=object), mask=[[0, 0], [0, 0], [1, 0]])
+    assert as_matrix(text).shape == (3, 3)
+    assert not isinstance(as_matrix(np.ma.array(np.ones((2, 2)))), np.ma.MaskedArray)
+
+
+def test_a_mask_that_covers_nothing_changes_nothing():
+    treatment = np.ma.array([0, 1, 0, 1], mask=False)
+    assert rows(treatment=treatment).treatment.dtype.kind == "i"

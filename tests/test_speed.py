@@ -6,8 +6,11 @@ import numpy as np
 import pytest
 from scipy.optimize import isotonic_regression
 
-from orthocal import Histogram, Isotonic, Linear, QuadraticLoss, assess
+from orthocal import CausalCalibrator, Histogram, Isotonic, Linear, QuadraticLoss, assess
 from orthocal.arrays import FEW, step_of
+from orthocal.datasets import simulate_cate
+from orthocal.folds import draw_folds
+from orthocal.observations import observe
 
 ROWS = 200_000
 
@@ -58,6 +61,29 @@ def test_linear(rows):
 def test_assess(rows):
     prediction, _ = rows
     assert ratio(lambda: assess(*rows, draws=100, random_state=0), lambda: np.argsort(prediction)) < 25
+
+
+@pytest.fixture(scope="module")
+def study():
+    """What a user calls, with every nuisance given: a method, and the prediction that is calibrated."""
+    data = simulate_cate(ROWS, random_state=0)
+    prediction = 1 + 2 * data.effect
+    columns = {"treatment": data.treatment, "prediction": prediction, "nuisances": data.nuisances}
+    return lambda method: CausalCalibrator(method=method).fit(data.X, data.y, **columns), prediction
+
+
+def test_calibrating_with_all_nuisances_given_is_little_more_than_its_solver(study):
+    fit, prediction = study
+    loss = fit("linear").loss_
+    assert ratio(lambda: fit("isotonic"), lambda: Isotonic().fit(prediction, loss)) < 4
+    assert ratio(lambda: fit("linear"), lambda: np.argsort(prediction)) < 3
+
+
+def test_folds():
+    rng = np.random.default_rng(0)
+    treatment, y = rng.integers(0, 2, ROWS), rng.standard_normal(ROWS)
+    rows = observe(rng.standard_normal((ROWS, 10)), y, treatment=treatment)
+    assert ratio(lambda: draw_folds(5, treatment, rows, 0), lambda: np.argsort(y)) < 8
 
 
 @pytest.mark.parametrize("count", [0, 1, FEW, FEW + 1, 300])

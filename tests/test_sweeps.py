@@ -111,24 +111,50 @@ def test_pieces_end_where_a_level_ends():
     assert len(Piece(prediction, QuadraticLoss(prediction, np.ones(10)))) == 10
 
 
-@pytest.mark.parametrize("ties", [False, True])
-def test_errors_of_ranks_are_the_derivative_in_each_rows_weight(ties):
-    """The infinitesimal jackknife, by differences: a row's influence is what its weight moves."""
-    rng = np.random.default_rng(0)
-    prediction = rng.standard_normal(60)
-    prediction = np.round(prediction * 3) / 3 if ties else prediction
-    chi = prediction + rng.standard_normal(60)
-    block = np.unique(prediction, return_inverse=True)[1]
+def direct_rates(prediction, numerator, denominator, weight):
+    """AUTOC and Qini as integrals over u of what the top share u gains above the average, times 1 or u.
 
-    def measures(weight):
-        held = np.bincount(block, weight)
-        share = (1 - (np.cumsum(held) - held / 2) / held.sum())[block]
-        gain = weight * (chi - weight @ chi / weight.sum())
-        return np.array([(-np.log(share) - 1) @ gain, (0.5 - share) @ gain]) / weight.sum()
+    Within a run of tied predictions the gain of the top grows along a straight line.
+    """
+    average = numerator.sum() / denominator.sum()
+    autoc = qini = at = gained = 0.0
+    for one in np.unique(prediction)[::-1]:
+        own = prediction == one
+        end = at + weight[own].sum() / weight.sum()
+        slope = (numerator[own] - average * denominator[own]).sum() / denominator.sum() / (end - at)
+        start = gained - slope * at  # the line at u = 0; G(u) / u = slope + start / u
+        autoc += slope * (end - at) + (start * np.log(end / at) if at > 0 else 0.0)
+        qini += start * (end - at) + slope * (end**2 - at**2) / 2
+        gained, at = start + slope * end, end
+    return np.array([autoc, qini])
 
-    step = 1e-5 * np.eye(60)
-    influence = np.array([measures(1 + row) - measures(1 - row) for row in step]) / 2e-5
-    found = assess(prediction, QuadraticLoss(chi, np.ones(60))).rate
-    assert (found.autoc.value, found.qini.value) == pytest.approx(tuple(measures(np.ones(60))))
-    errors = np.sqrt((influence**2).sum(axis=0))
-    assert (found.autoc.standard_error, found.qini.standard_error) == pytest.approx(tuple(errors), rel=1e-6)
+
+@pytest.mark.parametrize("levels", [2, 5, 10, 30, 1000])
+@pytest.mark.parametrize("weights", [False, True])
+@pytest.mark.parametrize("kind", ["effect", "treated", "clusters"])
+def test_ranks_are_what_direct_integration_gives(monkeypatch, levels, weights, kind):
+    monkeypatch.setattr(sweeps, "PIECE", 50)
+    monkeypatch.setattr(sweeps, "FEWEST", 1)
+    rng = np.random.default_rng(levels)
+    prediction = rng.integers(0, levels, 120) / levels
+    weight = rng.exponential(size=120) + 0.1 if weights else np.ones(120)
+    mass = weight * (rng.random(120) < 0.4) if kind == "treated" else weight
+    numerator = mass * prediction + weight * rng.standard_normal(120)
+    groups = rng.integers(0, 30, 120) if kind == "clusters" else None
+    found = assess(prediction, QuadraticLoss(numerator, mass, weight, groups), bins=2, draws=1).rate
+    wanted = direct_rates(prediction, numerator, mass, weight)
+    assert [found.autoc.value, found.qini.value] == pytest.approx(wanted, rel=1e-12, abs=1e-12)
+    step = 1e-5
+
+    def moved(row, by):
+        scale = np.ones(120)
+        scale[row] += by
+        return direct_rates(prediction, numerator * scale, mass * scale, weight * scale)
+
+    # The infinitesimal jackknife, by differences: a row's influence is what its weight moves.
+    influence = np.array([moved(row, step) - moved(row, -step) for row in range(120)]) / (2 * step)
+    units = np.arange(120) if groups is None else np.unique(groups, return_inverse=True)[1]
+    many = units.max() + 1
+    summed = np.array([np.bincount(units, one) for one in influence.T])
+    errors = np.sqrt((summed**2).sum(axis=1) * many / (many - 1))
+    assert [found.autoc.standard_error, found.qini.standard_error] == pytest.approx(errors, rel=1e-5)

@@ -18,6 +18,20 @@ Labels: TypeAlias = npt.NDArray[Any]
 Rows: TypeAlias = Booleans | Integers | slice
 """Anything that selects rows of an array."""
 
+
+def unmasked(values: Any) -> Any:
+    """Return a masked array as a plain one: what is masked is missing, whatever number lies under the mask."""
+    if not isinstance(values, np.ma.MaskedArray):
+        return values
+    if not np.ma.is_masked(values):
+        return values.data
+    if values.dtype.kind in "fiub":
+        return np.ma.filled(values.astype(np.float64), np.nan)
+    plain = np.array(values.data, dtype=object)
+    plain[np.ma.getmaskarray(values)] = None
+    return plain
+
+
 MANY = 10_000
 """Rows beyond which it pays to look whether groups are in order."""
 

@@ -20,12 +20,12 @@ from orthocal.estimators import (
     require_columns_of,
     tags_of,
 )
+from orthocal.guarantee import Guarantee, Outcomes, guarantee_of
 from orthocal.models import given_or_asked, prediction_of
 from orthocal.observations import alike, observe
 from orthocal.orthogonal import Recipe, orthogonal_loss
 from orthocal.refinement import fit_calibrator
 from orthocal.schemes import SCHEMES, Plan
-from orthocal.three_way import Guarantee, guarantee_of
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -87,8 +87,9 @@ class CausalCalibrator(BaseEstimator):  # type: ignore[misc]
     prediction_ : array
         The predictions of those rows, before calibration.
     honest_prediction_ : array
-        Scheme "cross" only: each row's calibrated prediction by a map fitted without its fold. For `compare` and pictures; not
-        to be judged by `assess` with the same loss, whose residuals it pulls towards zero.
+        Scheme "cross" only: each row's calibrated prediction by a map fitted without its fold; maps are fitted when it is
+        asked for. For `compare` and pictures; not to be judged by `assess` with the same loss, whose residuals it
+        pulls towards zero.
 
     Examples
     --------
@@ -143,12 +144,13 @@ class CausalCalibrator(BaseEstimator):  # type: ignore[misc]
         sample_weight: Any = None,
         groups: Any = None,
         nuisances: Mapping[str, Any] | None = None,
+        key: Any = None,
     ) -> Self:
         """Learn the nuisances and the calibration map.
 
         Parameters
         ----------
-        X, y, treatment, instrument, sample_weight, groups, nuisances
+        X, y, treatment, instrument, sample_weight, groups, nuisances, key
             As in `orthogonal_loss`.
         prediction : array of shape (rows,), optional
             The effect model's predictions, made without these rows; asked of `estimator` when left out.
@@ -162,6 +164,7 @@ class CausalCalibrator(BaseEstimator):  # type: ignore[misc]
             prediction=given_or_asked(prediction, self.estimator, X, self._chosen_effect),
             sample_weight=sample_weight,
             groups=groups,
+            key=key,
         )
         recipe = Recipe(self.learners, self.clip, self.random_state, self.n_jobs)
         plan = Plan(self._chosen_effect, self.method, self.folds, self.split, self.refinements, recipe)
@@ -171,7 +174,8 @@ class CausalCalibrator(BaseEstimator):  # type: ignore[misc]
         self.learnt_: Orthogonal = learnt
         self.calibrator_: Calibrator = calibrator
         self.map_: Map = calibrator.map_
-        self.fitted_method_, self.fitted_scheme_ = self.method, self.scheme
+        self.fitted_effect_, self.fitted_method_, self.fitted_scheme_ = plan.effect, self.method, self.scheme
+        self.outcomes_ = Outcomes.of(observations.outcome)
         self.fitted_refinements_ = self.refinements
         remember_columns(self, X)
         return self
@@ -209,6 +213,7 @@ class CausalCalibrator(BaseEstimator):  # type: ignore[misc]
         sample_weight: Any = None,
         groups: Any = None,
         nuisances: Mapping[str, Any] | None = None,
+        key: Any = None,
     ) -> float:
         """Return minus the mean orthogonal loss of the calibrated prediction on these rows; larger is better.
 
@@ -228,6 +233,7 @@ class CausalCalibrator(BaseEstimator):  # type: ignore[misc]
             nuisances=nuisances,
             learners=self.learners,
             folds=self.folds,
+            key=key,
             clip=self.clip,
             random_state=self.random_state,
             n_jobs=self.n_jobs,
@@ -267,7 +273,7 @@ class CausalCalibrator(BaseEstimator):  # type: ignore[misc]
             raise OrthocalError(
                 f"`honest_prediction_` must have scheme='cross'; it is {scheme!r}. Judge the map on rows not in `rows_`."
             )
-        fold, prediction = self._require_fitted().learnt_.fold, self.prediction_
+        fold, prediction = self._require_fitted().learnt_.map_fold, self.prediction_
         honest = np.empty(len(prediction))
         for k in np.unique(fold):
             others = np.flatnonzero(fold != k)
@@ -283,12 +289,16 @@ class CausalCalibrator(BaseEstimator):  # type: ignore[misc]
         calibrated = self.map_.predict(self.prediction_)
         return float(np.mean((calibrated <= low) | (calibrated >= high)))
 
-    def guarantee(self, delta: float = 0.05) -> Guarantee:
-        """Return a bound on the calibration error that holds with probability 1 - `delta` (scheme "three-way" only)."""
+    def guarantee(self, delta: float = 0.05, *, outcome_range: tuple[float, float] | None = None) -> Guarantee:
+        """Return a bound on the calibration error that holds with probability 1 - `delta` (scheme "three-way" only).
+
+        `outcome_range` is what the outcome cannot leave, a fact about it and not what was observed; 0 to 1 where it is binary.
+        """
         scheme = self._require_fitted().fitted_scheme_
         if scheme != "three-way":
             raise OrthocalError(f"`guarantee` must have scheme='three-way'; it is {scheme!r}.")
-        return guarantee_of(self.loss_, cast("StepMap", self.map_), self.prediction_, delta)
+        known, map_ = self.outcomes_.range(outcome_range), cast("StepMap", self.map_)
+        return guarantee_of(self.fitted_effect_, self.learnt_, map_, known, delta)
 
     @property
     def _chosen_effect(self) -> Effect:

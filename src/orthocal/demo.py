@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from orthocal.datasets import load_401ksubs
-from orthocal.folds import generator, split_rows
+from orthocal.folds import MODEL, split_rows
 from orthocal.observations import observe
 from orthocal.orthogonal import Recipe
 from orthocal.verified import Verified, calibrate_and_verify
@@ -31,11 +31,11 @@ def t_learner(X: Floats, y: Floats, treatment: Integers, seed: int) -> Any:
 def run_demo(method: str = "auto", seed: int = 0, n_jobs: int | None = None) -> Verified:
     """Train an effect model on a third of the 401ksubs rows, calibrate it on another, judge both on the last."""
     data = load_401ksubs()
-    rng = generator(seed)
-    model_rows = split_rows(1 / 3, data.treatment, random_state=rng) == 0
+    every = observe(data.X, data.y, treatment=data.treatment)
+    model_rows = split_rows(1 / 3, data.treatment, every, seed, MODEL) == 0
     model = t_learner(data.X[model_rows], data.y[model_rows], data.treatment[model_rows], seed)
     rest = np.flatnonzero(~model_rows)
     X = data.X[rest]
     observations = observe(X, data.y[rest], treatment=data.treatment[rest], prediction=model(X))
-    recipe = Recipe(random_state=rng, n_jobs=n_jobs)
+    recipe = Recipe(random_state=seed, n_jobs=n_jobs)
     return calibrate_and_verify("cate", method, observations, X, holdout=0.5, recipe=recipe)

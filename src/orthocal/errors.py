@@ -51,7 +51,9 @@ def require_length(values: Sized, n: int, name: str) -> None:
 
 
 def require_finite(values: Floats, name: str, first: int = 0) -> None:
-    """No NaN and no infinity; `first` is the number of the first row, where these are some of many."""
+    """No NaN, no infinity and nothing masked; `first` is the number of the first row, where these are some of many."""
+    if isinstance(values, np.ma.MaskedArray):
+        values = np.ma.filled(values.astype(np.float64), np.nan)
     with np.errstate(over="ignore", invalid="ignore"):
         if np.isfinite(np.sum(values)):  # one number that is not finite makes the sum so
             return

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 from typing import TYPE_CHECKING, Any, Protocol, Self
 
 import numpy as np
 
+from orthocal.arrays import runs
 from orthocal.errors import OrthocalError, require_length
 
 if TYPE_CHECKING:
@@ -102,8 +104,18 @@ class TableLaw:
         width = self.levels[cell + 1] - self.levels[cell]
         return cell, np.clip((v - self.levels[cell]) / width, 0, 1)
 
+    def tabulated(self) -> TableLaw:
+        """Itself."""
+        return self
+
     def _integrals(self, v: Floats) -> tuple[Floats, Floats]:
-        """First and second integral of F from the lowest level to v; F is 1 beyond the highest."""
+        """First and second integral of F from the lowest level to v, by a few rows at a time: both need whole tables."""
+        parts = [TableLaw(self.levels, self.table[rows])._integrals_of_few(v[rows]) for rows in runs(len(self))]
+        one, two = (np.concatenate(part) for part in zip(*parts, strict=True)) if parts else (np.empty(0), np.empty(0))
+        return one, two
+
+    def _integrals_of_few(self, v: Floats) -> tuple[Floats, Floats]:
+        """Both integrals; F is 1 beyond the highest level."""
         width = np.diff(self.levels)
         first, second = self._cumulative(width)
         cell, step = self._cell(v)
@@ -148,7 +160,10 @@ class FunctionLaw:
 
     def __getitem__(self, rows: Rows) -> FunctionLaw:
         every = np.arange(len(self.X)) if self.rows is None else self.rows
-        return FunctionLaw(self.function, self.X, self.grid, every[rows])
+        law = FunctionLaw(self.function, self.X, self.grid, every[rows])
+        if "_table" in self.__dict__:  # what the function was asked once need not be asked again
+            law.__dict__["_table"] = self._table[rows]
+        return law
 
     def below(self, v: Floats) -> Floats:
         """F(v | x) of each row, by the function itself."""
@@ -160,19 +175,19 @@ class FunctionLaw:
 
     def shortfall(self, v: Floats) -> Floats:
         """E[(v - Y)_+ | x], by the table."""
-        return self._table().shortfall(v)
+        return self.tabulated().shortfall(v)
 
     def squared_shortfall(self, v: Floats) -> Floats:
         """E[(v - Y)_+^2 | x] / 2, by the table."""
-        return self._table().squared_shortfall(v)
+        return self.tabulated().squared_shortfall(v)
 
     def quantile(self, q: float) -> Floats:
         """Smallest v with F(v | x) >= q, by the table."""
-        return self._table().quantile(q)
+        return self.tabulated().quantile(q)
 
     def mean(self) -> Floats:
         """E[Y | x], by the table."""
-        return self._table().mean()
+        return self.tabulated().mean()
 
     def _ask(self, v: Floats) -> Floats:
         answer = np.asarray(self.function(self.X, v), dtype=np.float64)
@@ -181,6 +196,11 @@ class FunctionLaw:
             raise OrthocalError("`below` as given must be a probability in [0, 1] in every row; it is not.")
         return answer
 
+    def tabulated(self) -> TableLaw:
+        """The same law by a table; its function is asked once for each level of the grid."""
+        return self._table
+
+    @cached_property
     def _table(self) -> TableLaw:
         columns = [self.below(np.full(len(self), level)) for level in self.grid]
         return TableLaw(self.grid, np.column_stack(columns))

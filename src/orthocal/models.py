@@ -1,7 +1,8 @@
-"""How to ask a fitted effect model for its prediction, whichever library it comes from."""
+"""How to train an effect model and how to ask it for its prediction, whichever library it comes from."""
 
 from __future__ import annotations
 
+import copy
 import inspect
 import warnings
 from contextlib import suppress
@@ -9,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from sklearn.exceptions import NotFittedError
+from sklearn.utils import _safe_indexing
 
 from orthocal.errors import HonestyWarning, OrthocalError
 from orthocal.observations import as_matrix, as_numbers, column_names
@@ -16,7 +18,8 @@ from orthocal.observations import as_matrix, as_numbers, column_names
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
-    from orthocal.arrays import Floats
+    from orthocal.arrays import Floats, Integers
+    from orthocal.observations import Observations
 
 REMEMBERED_ROWS = ("X_train_", "X_fit_", "_fit_X")
 """Where scikit-learn's Gaussian processes, kernel machines and neighbours keep their training rows."""
@@ -108,6 +111,61 @@ def _way_to_ask(model: Any) -> Callable[[Any, Any, Any], Any]:
         f"`estimator` must have .effect(X) or .predict(X), or be callable; it is {shown}. "
         "Pass the predictions themselves as `prediction`."
     )
+
+
+def way_to_train(estimator: Any) -> Callable[[Any, Any, Observations, Integers], Any] | None:
+    """Return ``train(estimator, X, observations, rows)`` for a model that is trained on treatment and outcome; else None.
+
+    A scikit-learn regressor has no place for a treatment: it is trained on pseudo-outcomes, which is the caller's to do.
+    """
+    names = set(_parameters(getattr(estimator, "fit", None)))
+    for needed, train in TRAINING:
+        if needed <= names:
+            return train
+    return None if hasattr(estimator, "fit") else _train_call
+
+
+def _train_econml(estimator: Any, X: Any, observations: Observations, rows: Integers) -> Any:
+    """EconML: outcome and treatment first, covariates by name, the instrument as Z."""
+    model, own = copy.deepcopy(estimator), observations[rows]
+    further = _taken_by(model.fit, {"Z": own.instrument, "sample_weight": _uneven(own.weight)})
+    model.fit(own.outcome, own.treatment, X=_safe_indexing(X, rows), **further)
+    return model
+
+
+def _train_causalml(estimator: Any, X: Any, observations: Observations, rows: Integers) -> Any:
+    """CausalML's meta-learners and uplift forests."""
+    model, own = copy.deepcopy(estimator), observations[rows]
+    model.fit(X=_safe_indexing(X, rows), treatment=own.treatment, y=own.outcome)
+    return model
+
+
+def _train_metalearners(estimator: Any, X: Any, observations: Observations, rows: Integers) -> Any:
+    """The package metalearners calls the treatment w."""
+    model, own = copy.deepcopy(estimator), observations[rows]
+    model.fit(X=_safe_indexing(X, rows), y=own.outcome, w=own.treatment)
+    return model
+
+
+def _train_call(estimator: Any, X: Any, observations: Observations, rows: Integers) -> Any:
+    """A function of (X, y, treatment) that returns the fitted model."""
+    model = estimator(_safe_indexing(X, rows), observations.outcome[rows], observations.treatment[rows])
+    if model is None:
+        raise OrthocalError("`estimator` as a function must return the fitted model; it returned None.")
+    return model
+
+
+TRAINING: tuple[tuple[set[str], Callable[[Any, Any, Any, Any], Any]], ...] = (
+    ({"Y", "T", "X"}, _train_econml),
+    ({"X", "treatment", "y"}, _train_causalml),
+    ({"X", "y", "w"}, _train_metalearners),
+)
+"""What the arguments of a model's `fit` are called, and how it is trained."""
+
+
+def _uneven(weight: Floats) -> Floats | None:
+    """Return weights, or nothing where all are the same: some models refuse any."""
+    return None if np.ptp(weight) == 0 else weight
 
 
 def _parameters(function: Any) -> Mapping[str, Any]:

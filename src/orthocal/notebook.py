@@ -43,6 +43,7 @@ def assessment_html(assessment: Assessment) -> str:
         ("mean prediction", number(a.average.prediction), ""),
         *((f"{name} test", _p_value(test.p_value), test.note) for name, test in a.tests.items()),
         *_predictor_rows(a),
+        _loss_row(a),
         *_value_rows(a),
         *(_group_row(group) for group in a.groups),
     ]
@@ -93,6 +94,12 @@ def _predictor_rows(a: Assessment) -> list[Row]:
         return []
     slope = a.linear_predictor.slope
     return [("slope", number(slope.value), f"{between(slope.interval)}; 1 when calibrated, below when it exaggerates")]
+
+
+def _loss_row(a: Assessment) -> Row:
+    d = a.decomposition
+    parts = f"miscalibration {number(d.miscalibration)} - discrimination {number(d.discrimination)}"
+    return ("mean loss", number(a.risk), f"= {parts} + uncertainty {number(d.uncertainty)}")
 
 
 def _value_rows(a: Assessment) -> list[Row]:

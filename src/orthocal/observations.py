@@ -11,6 +11,7 @@ import numpy as np
 from narwhals.exceptions import DuplicateError
 from scipy.sparse import issparse
 
+from orthocal.arrays import unmasked
 from orthocal.errors import OrthocalError, require_finite, require_length, require_rows, require_weights
 
 if TYPE_CHECKING:
@@ -31,6 +32,8 @@ class Observations:
     outcome, treatment, weight : array of shape (rows,)
     instrument, prediction, groups : array of shape (rows,) or None
         ``groups`` holds cluster codes 0, 1, ...
+    key, group_names : array of shape (rows,) or None
+        What tells rows apart, and what clusters are called, where folds are drawn.
     """
 
     covariates: Floats
@@ -40,6 +43,8 @@ class Observations:
     instrument: Labels | None = None
     prediction: Floats | None = None
     groups: Integers | None = None
+    key: Labels | None = None
+    group_names: Labels | None = None
 
     def __len__(self) -> int:
         return len(self.outcome)
@@ -59,6 +64,7 @@ def observe(
     prediction: Any = None,
     sample_weight: Any = None,
     groups: Any = None,
+    key: Any = None,
 ) -> Observations:
     """Check every column and return them as arrays; rows are aligned by order, never by index."""
     covariates = as_matrix(X)
@@ -66,6 +72,7 @@ def observe(
     require_rows(n)
     weight = np.ones(n) if sample_weight is None else as_numbers(sample_weight, "sample_weight", n)
     require_weights(weight)
+    names = None if groups is None else as_labels(groups, "groups", n)
     return Observations(
         covariates=covariates,
         outcome=as_numbers(y, "y", n),
@@ -73,7 +80,9 @@ def observe(
         weight=weight,
         instrument=None if instrument is None else as_labels(instrument, "instrument", n),
         prediction=None if prediction is None else as_numbers(prediction, "prediction", n),
-        groups=None if groups is None else _codes(as_labels(groups, "groups", n)),
+        groups=None if names is None else _codes(names),
+        key=None if key is None else as_labels(key, "key", n),
+        group_names=names,
     )
 
 
@@ -127,6 +136,7 @@ class Encoding:
 
 def encode(X: Any, like: Encoding | None = None) -> tuple[Floats, Encoding]:
     """Return covariates as a matrix of numbers, and how they became it; `like` repeats an earlier encoding."""
+    X = unmasked(X)
     names, columns = _named_columns(X)
     encoding = Encoding(column_names(X), len(columns), {})
     if like is not None:
@@ -143,6 +153,7 @@ def encode(X: Any, like: Encoding | None = None) -> tuple[Floats, Encoding]:
 
 def as_matrix(X: Any) -> Floats:
     """Return covariates as a matrix of numbers, text and category columns as one indicator per level but the first."""
+    X = unmasked(X)
     matrix = X if isinstance(X, np.ndarray) else None
     if matrix is not None and matrix.ndim == 2 and matrix.dtype.kind in "fiub":  # nothing to encode
         return _without_infinity(np.ascontiguousarray(matrix, dtype=np.float64))
@@ -217,8 +228,8 @@ def alike(values: Floats, source: Any, name: str = "effect") -> Any:
 def _vector(values: Any, name: str, n: int | None) -> Labels:
     if values is None:
         raise OrthocalError(f"`{name}` must be given; it is None. Pass one value per row.")
-    series = nw.from_native(values, series_only=True, pass_through=True)
-    column = _series_values(series) if isinstance(series, nw.Series) else np.asarray(values)
+    series = nw.from_native(unmasked(values), series_only=True, pass_through=True)
+    column = _series_values(series) if isinstance(series, nw.Series) else np.asarray(series)
     if column.ndim == 2 and column.shape[1] == 1:
         column = column[:, 0]
     if column.ndim != 1:

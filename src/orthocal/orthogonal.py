@@ -3,18 +3,29 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 
+from orthocal.calibrators.validation import validation_folds, value_order
 from orthocal.effects import Effect, loss_of_all, new_effect
-from orthocal.effects.words import words_of
 from orthocal.errors import OrthocalError, require_inside
-from orthocal.folds import assign_folds, generator, split_rows
-from orthocal.losses import Origin
-from orthocal.nuisances.cross_fit import Fitted, check_given, cross_fit
+from orthocal.folds import (
+    LEARNERS,
+    REPEATS,
+    SPLIT,
+    VALIDATION,
+    draw_folds,
+    is_number_of,
+    row_order,
+    seed_of,
+    split_rows,
+)
+from orthocal.nuisances.cross_fit import Fitted, check_given, cross_fit, to_learn
 from orthocal.nuisances.learners import choose_learners
 from orthocal.observations import Observations, observe
+from orthocal.origin import stamped
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Mapping, Sequence
@@ -35,17 +46,31 @@ class Orthogonal:
     nuisances : dict of str to array
         Their nuisances, by name.
     prediction : array or None
-    fold : array
-        Their folds.
+    fold : array or None
+        Their folds; None where nothing was learnt, so that none were drawn.
     rows : array
         Which of the observed rows the loss covers.
+    folds, seed : int
+        Of the folds that are drawn for maps only.
     """
 
     loss: Loss
     nuisances: dict[str, Any]
     prediction: Floats | None
-    fold: Integers
+    fold: Integers | None
     rows: Integers
+    folds: int = 5
+    seed: int = 0
+
+    @cached_property
+    def map_fold(self) -> Integers:
+        """The fold without which a row's map is fitted: that of its nuisances or, where none were learnt, one drawn now."""
+        if self.fold is not None:
+            return self.fold
+        order = value_order(cast("Floats", self.prediction), self.loss)
+        fold = np.empty(len(order), dtype=np.int64)
+        fold[order] = validation_folds(self.loss[order], self.folds, [self.seed, VALIDATION])
+        return fold
 
 
 @dataclass(frozen=True)
@@ -69,8 +94,17 @@ class Recipe:
         require_inside(self.clip, 0, 0.5, "clip")
         if self.n_jobs == 0:
             raise OrthocalError("`n_jobs` must not be 0. Use 1 for one fit at a time, -1 for all cores.")
-        if isinstance(self.random_state, int) and self.random_state < 0:
+        if isinstance(self.random_state, int | np.integer) and self.random_state < 0:
             raise OrthocalError(f"`random_state` must not be negative; it is {self.random_state}.")
+
+    @property
+    def seeded(self) -> Recipe:
+        """The recipe with a whole number for a seed: drawn, where none was given."""
+        return replace(self, random_state=seed_of(self.random_state))
+
+    def again(self, time: int) -> Recipe:
+        """Return the recipe for doing the whole job again, with other draws."""
+        return replace(self, random_state=seed_of(np.random.default_rng([self.random_state, REPEATS, time])))
 
 
 def orthogonal_loss(
@@ -86,6 +120,7 @@ def orthogonal_loss(
     nuisances: Mapping[str, Any] | None = None,
     learners: Mapping[str, Any] | None = None,
     folds: int | Any = 5,
+    key: Any = None,
     clip: float = 0.01,
     random_state: Any = None,
     n_jobs: int | None = None,
@@ -109,10 +144,14 @@ def orthogonal_loss(
     learners : mapping, optional
         scikit-learn estimators by nuisance name or role, such as ``{"outcome": RidgeCV()}``.
     folds : int or array of shape (rows,), default 5
-        How many folds, or the fold of each row.
+        How many folds, or the fold of each row. They are drawn only where something is learnt.
+    key : array or column of shape (rows,), optional
+        What tells rows apart, such as a person's number. Folds are drawn by a hash of it and of `random_state`, so that neither
+        the order of the rows nor the outcome has a say; by covariates, treatment and instrument where it is left out.
     clip : float, default 0.01
         Fitted propensities are kept inside [clip, 1 - clip]; given ones are used as they are.
     random_state : int, Generator, RandomState or None
+        With a whole number the answer of a row does not depend on where it stands among the others; None draws one.
     n_jobs : int, optional
         Learner fits that run at once, -1 for all cores. The answer does not depend on it.
 
@@ -138,6 +177,7 @@ def orthogonal_loss(
         prediction=prediction,
         sample_weight=sample_weight,
         groups=groups,
+        key=key,
     )
     recipe = Recipe(learners, clip, random_state, n_jobs)
     return learn_cross(new_effect(effect), observations, X, nuisances, folds, recipe).loss
@@ -151,15 +191,22 @@ def learn_cross(
     folds: int | Any,
     recipe: Recipe,
 ) -> Orthogonal:
-    """Nuisances by cross-fitting, loss on every row (Algorithm 2, steps 1-6); functions among `given` see `X`."""
+    """Nuisances by cross-fitting, loss on every row (Algorithm 2, steps 1-6); functions among `given` see `X`.
+
+    Folds are drawn only where there is something to learn.
+    """
+    recipe, drawing = recipe.seeded, is_number_of(folds)
     wanted = effect.nuisances(observations)
-    rng = generator(recipe.random_state)
-    fold = assign_folds(folds, effect.strata(observations), observations.groups, rng)
     known = check_given(wanted, given, X, len(observations))
-    fitted = _fit(wanted, observations, known, fold, recipe, rng, None)
+    order = _learning_order(wanted, observations, known, recipe)
+    fold = None
+    if order is not None or not drawing:
+        fold = draw_folds(folds, effect.strata(observations), observations, recipe.random_state, order)
+    fitted = _fit(wanted, observations, known, fold, recipe, order, None)
+    number = int(folds) if drawing else len(np.unique(cast("Integers", fold)))
+    loss = stamped(loss_of_all(effect, observations, fitted), effect, wanted, known, number, recipe, len(observations))
     every = np.arange(len(observations))
-    loss = _stamped(loss_of_all(effect, observations, fitted), effect, wanted, known, fold, recipe)
-    return Orthogonal(loss, fitted.values, observations.prediction, fold, every)
+    return Orthogonal(loss, fitted.values, observations.prediction, fold, every, number, recipe.random_state)
 
 
 def learn_split(
@@ -172,9 +219,8 @@ def learn_split(
 ) -> Orthogonal:
     """Nuisances from a `split` of the rows, loss on the rest (Algorithms 1 and 3, steps 1-2)."""
     require_inside(split, 0, 1, "split")
-    rng = generator(recipe.random_state)
-    part = split_rows(split, effect.strata(observations), observations.groups, rng)
-    recipe = Recipe(recipe.learners, recipe.clip, rng, recipe.n_jobs)
+    recipe = recipe.seeded
+    part = split_rows(split, effect.strata(observations), observations, recipe.random_state, SPLIT)
     return learn_given_split(effect, observations, X, given, np.arange(len(observations)), part, recipe)
 
 
@@ -190,59 +236,35 @@ def learn_given_split(
     """Among the `used` rows: nuisances from those whose `part` is 0, loss on those where it is 1."""
     known = check_given(effect.nuisances(observations), given, X, len(observations))
     known = {name: value[used] for name, value in known.items()}
-    chosen, rng = observations[used], generator(recipe.random_state)
+    chosen = observations[used]
     wanted = effect.nuisances(chosen)
-    fitted = _fit(wanted, chosen, known, part, recipe, rng, [1])
+    fitted = _fit(wanted, chosen, known, part, recipe, _learning_order(wanted, chosen, known, recipe), [1])
     rows = used[part == 1]
     rest = observations[rows]
-    loss = _stamped(loss_of_all(effect, rest, fitted), effect, wanted, known, part, recipe)
+    loss = stamped(loss_of_all(effect, rest, fitted), effect, wanted, known, len(np.unique(part)), recipe, len(part))
     return Orthogonal(loss, fitted.values, rest.prediction, part[part == 1], rows)
 
 
-def _stamped(
-    loss: Loss, effect: Effect, wanted: Sequence[Nuisance], known: Mapping[str, Any], fold: Integers, recipe: Recipe
-) -> Loss:
-    """Return the loss with its origin written on it; an own loss that has no place for one stays as it is."""
-    if not hasattr(loss, "origin"):
-        return loss
-    learners = choose_learners(wanted, recipe.learners)
-    origin = origin_of(effect, wanted, known, learners, len(np.unique(fold)), recipe, len(fold))
-    return cast("Loss", replace(cast("Any", loss), origin=origin))
-
-
-def origin_of(
-    effect: Effect,
-    wanted: Sequence[Nuisance],
-    known: Collection[str],
-    learners: Mapping[str, Any],
-    folds: int,
-    recipe: Recipe,
-    rows: int,
-) -> Origin:
-    """Say where a loss comes from."""
-    words = words_of(effect)
-    return Origin(
-        repr(effect),
-        words.estimand,
-        words.formula,
-        words.assumption,
-        {n.name: "given" if set(n.names) <= set(known) else " ".join(repr(learners[n.name]).split()) for n in wanted},
-        folds,
-        recipe.clip,
-        str(recipe.random_state) if isinstance(recipe.random_state, int) else "not recorded",
-        rows,
-    )
+def _learning_order(
+    wanted: Sequence[Nuisance], observations: Observations, known: Collection[str], recipe: Recipe
+) -> Integers | None:
+    """Return the rows in the order in which folds are dealt and learners see them; None where nothing is learnt."""
+    return row_order(observations, recipe.random_state) if to_learn(wanted, known) else None
 
 
 def _fit(
     wanted: Sequence[Nuisance],
     observations: Observations,
-    known: Mapping[str, Any],
-    fold: Integers,
+    known: dict[str, Any],
+    fold: Integers | None,
     recipe: Recipe,
-    rng: np.random.Generator,
+    order: Integers | None,
     evaluate: list[int] | None,
 ) -> Fitted:
+    if fold is None:  # nothing is learnt
+        if recipe.learners:
+            choose_learners(wanted, recipe.learners)  # refuses what is no learner
+        return Fitted(known, recipe.clip)
     return cross_fit(
         wanted,
         observations.covariates,
@@ -252,6 +274,7 @@ def _fit(
         weight=None if np.ptp(observations.weight) == 0 else observations.weight,
         clip=recipe.clip,
         evaluate=evaluate,
-        random_state=rng,
+        order=order,
+        random_state=[recipe.random_state, LEARNERS],
         n_jobs=recipe.n_jobs,
     )

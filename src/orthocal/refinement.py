@@ -6,20 +6,24 @@ calibrated prediction, and the map is fitted again (MATH 6.3). Universally ortho
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeAlias
 
 import numpy as np
 
 from orthocal.calibrators import Linear, new_calibrator
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from orthocal.arrays import Floats, Integers
     from orthocal.calibrators import Calibrator
     from orthocal.losses import Loss
 
+    Folds: TypeAlias = Integers | Callable[[], Integers] | None
+
 
 def fit_calibrator(
-    method: str | Calibrator, prediction: Floats, loss: Loss, refinements: int = 2, fold: Integers | None = None
+    method: str | Calibrator, prediction: Floats, loss: Loss, refinements: int = 2, fold: Folds = None
 ) -> Calibrator:
     """Return the calibrator fitted, refined where the loss depends on the level.
 
@@ -29,12 +33,14 @@ def fit_calibrator(
         One that chooses among methods chooses once, at the level after one linear fit, and refines its choice.
     refinements : int
         0 fits once, at the level of the prediction (Algorithms 3 and 4 as printed).
-    fold : array, optional
-        A row's level comes from a map fitted without its fold; without folds, from one map of all rows.
+    fold : array, or function that gives it, optional
+        A row's level comes from a map fitted without its fold; without folds, from one map of all rows. A function is asked
+        only where the loss depends on the level, so that folds nobody uses need not be drawn.
     """
     calibrator = new_calibrator(method)
     if loss.at(prediction) is loss or refinements == 0:
         return calibrator.fit(prediction, loss)
+    fold = fold() if callable(fold) else fold
     choose = getattr(calibrator, "choose", None)
     frozen = calibrator
     if choose is not None:

@@ -59,7 +59,7 @@ def _three_way(
 
 def _with_calibrator(plan: Plan, learnt: Orthogonal) -> tuple[Orthogonal, Calibrator]:
     prediction = cast("Floats", learnt.prediction)  # fit asked for it
-    return learnt, fit_calibrator(plan.method, prediction, learnt.loss, plan.refinements, learnt.fold)
+    return learnt, fit_calibrator(plan.method, prediction, learnt.loss, plan.refinements, lambda: learnt.map_fold)
 
 
 SCHEMES: dict[str, Callable[..., tuple[Orthogonal, Calibrator]]] = {

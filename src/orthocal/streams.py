@@ -18,8 +18,9 @@ from typing import IO, TYPE_CHECKING, Any
 import numpy as np
 
 from orthocal.errors import OrthocalError, require_finite
+from orthocal.files.atomic import new_file
 from orthocal.observations import as_numbers
-from orthocal.tables import all_or_nothing, ending, require_column, require_different, require_file
+from orthocal.tables import ending, require_column, require_different, require_file
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
@@ -39,7 +40,13 @@ GZIP_LEVEL = 6
 
 
 def add_calibrated(
-    fitted: Map, source: Path, target: Path, prediction: str, tell: Callable[[int], None] = lambda _: None
+    fitted: Map,
+    source: Path,
+    target: Path,
+    prediction: str,
+    tell: Callable[[int], None] = lambda _: None,
+    *,
+    overwrite: bool = False,
 ) -> int:
     """Copy a table with one more column, the calibrated prediction, and return its number of rows.
 
@@ -51,11 +58,13 @@ def add_calibrated(
         Column of predictions; the new column is called after it, with ``_calibrated``, and replaces one of that name.
     tell : callable
         Is told the number of rows done.
+    overwrite : bool, default False
+        Whether a file that exists may be replaced.
     """
     copy = _copy_text if _format(source) is _format(target) is _CSV else _copy_batches
     if source != STANDARD:
         require_file(source)
-    with _finished(target) as unfinished, _readable(source):
+    with _finished(target, overwrite) as unfinished, _readable(source):
         rows = 0
         for done in copy(fitted, source, unfinished, prediction):
             rows += done
@@ -65,15 +74,9 @@ def add_calibrated(
     return rows
 
 
-def _finished(target: Path) -> AbstractContextManager[Path]:
+def _finished(target: Path, overwrite: bool) -> AbstractContextManager[Path]:
     """Where to write so that the target appears whole or not at all; standard output can only be written as it comes."""
-    return nullcontext(target) if target == STANDARD else _renamed(target)
-
-
-@contextmanager
-def _renamed(target: Path) -> Iterator[Path]:
-    with all_or_nothing(target.parent) as folder:
-        yield folder / target.name
+    return nullcontext(target) if target == STANDARD else new_file(target, overwrite=overwrite)
 
 
 @contextmanager

@@ -1,18 +1,16 @@
-"""Tables on disk: CSV and Parquet, columns found by name; results written whole or not at all."""
+"""Tables on disk: CSV and Parquet, columns found by name."""
 
 from __future__ import annotations
 
+import itertools
 import re
-import shutil
-import tempfile
-from contextlib import contextmanager
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 from orthocal.errors import OrthocalError, did_you_mean
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+    from collections.abc import Callable, Collection, Iterable, Sequence
+    from pathlib import Path
 
     from pyarrow import ChunkedArray, Table
 
@@ -93,56 +91,11 @@ def select(table: Table, names: Sequence[str], role: str) -> Table:
     return table.select(list(names))
 
 
-def require_folder(folder: Path) -> None:
-    """Results go into a folder, which need not exist yet."""
-    if folder.exists() and not folder.is_dir():
-        raise OrthocalError(f"`--out` must name a folder; {folder} is a file.")
-
-
-@contextmanager
-def all_or_nothing(folder: Path, own: Sequence[str] = ()) -> Iterator[Path]:
-    """Give a scratch folder inside `folder`; its files move up only if nothing fails.
-
-    `own` are patterns of files that an earlier run may have left, in folders of it too: those not written again are removed, so
-    that results of two runs never mix. On failure, folders that were made for the occasion go too.
-    """
-    folder = folder.resolve()
-    require_folder(folder)
-    made = [path for path in (folder, *folder.parents) if not path.exists()]
-    folder.mkdir(parents=True, exist_ok=True)
-    scratch = Path(tempfile.mkdtemp(dir=folder, prefix=".unfinished-"))
-    try:
-        yield scratch
-        for pattern in own:
-            for stale in folder.glob(pattern):
-                _remove(stale, folder)
-        for file in sorted(scratch.rglob("*")):
-            _move(file, folder / file.relative_to(scratch))
-        made = []
-    finally:
-        shutil.rmtree(scratch, ignore_errors=True)
-        for path in made:
-            path.rmdir()
-
-
-def _remove(stale: Path, folder: Path) -> None:
-    """Remove a file, and the folder inside `folder` that it leaves empty."""
-    stale.unlink()
-    if stale.parent != folder and not any(stale.parent.iterdir()):
-        stale.parent.rmdir()
-
-
-def _move(file: Path, target: Path) -> None:
-    if file.is_dir():
-        target.mkdir(exist_ok=True)
-    else:
-        file.replace(target)
-
-
 def file_names(texts: Iterable[str]) -> list[str]:
     """Return texts fit for names of files, numbered where two would be alike."""
     names: list[str] = []
     for text in texts:
         name = re.sub(r"[^\w.-]+", "_", text)
-        names.append(name if name not in names else f"{name}-{len(names)}")
+        numbered = (f"{name}-{number}" for number in itertools.count(len(names)))
+        names.append(name if name not in names else next(other for other in numbered if other not in names))
     return names

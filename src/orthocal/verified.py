@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 
 from orthocal.assessment import Assessment, Comparison, assess, compare
 from orthocal.effects import Effect, new_effect
 from orthocal.errors import OrthocalError
-from orthocal.folds import generator, split_rows
+from orthocal.folds import HOLDOUT, split_rows
 from orthocal.observations import as_labels
 from orthocal.orthogonal import Recipe, learn_cross
 from orthocal.refinement import fit_calibrator
@@ -18,10 +18,11 @@ from orthocal.refinement import fit_calibrator
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from orthocal.arrays import Integers
+    from orthocal.arrays import Floats, Integers
     from orthocal.calibrators import Calibrator
     from orthocal.maps import Map
     from orthocal.observations import Observations
+    from orthocal.orthogonal import Orthogonal
 
 
 @dataclass(frozen=True, eq=False)
@@ -79,16 +80,13 @@ def calibrate_and_verify(
         raise OrthocalError(
             "`prediction` must be given. Pass predictions of a model that was not trained on these rows."
         )
-    recipe = recipe or Recipe()
-    rng = generator(recipe.random_state)
-    effect = new_effect(effect)
-    recipe = Recipe(recipe.learners, recipe.clip, rng, recipe.n_jobs)
-    fitted, judged = hold_out(holdout, effect, observations, rng)  # first, so that a plan can foretell it from the seed
+    recipe, effect = (recipe or Recipe()).seeded, new_effect(effect)
+    fitted, judged = hold_out(holdout, effect, observations, recipe.random_state)
     learnt = learn_cross(effect, observations, X, nuisances, folds, recipe)
     prediction, every = observations.prediction, learnt.rows
     groups = {name: as_labels(values, name, len(every))[judged] for name, values in (by or {}).items()}
-    settings: dict[str, Any] = {"level": level, "cost": cost, "random_state": int(rng.integers(2**31))}
-    calibrator = fit_calibrator(method, prediction[fitted], learnt.loss[fitted], refinements, learnt.fold[fitted])
+    settings: dict[str, Any] = {"level": level, "cost": cost, "random_state": recipe.random_state}
+    calibrator = _fitted(method, learnt, fitted, refinements)
     before, loss = prediction[judged], learnt.loss[judged]
     verdict = assess(before, loss, by=groups, **settings)
     if holdout == 0:
@@ -96,9 +94,9 @@ def calibrate_and_verify(
     after = calibrator.predict(before)
     judged_after = assess(after, loss, by=groups, **settings)
     others = []
-    for _ in range(seeds - 1):
-        again = learn_cross(effect, observations, X, nuisances, folds, recipe)
-        map_ = fit_calibrator(method, prediction[fitted], again.loss[fitted], refinements, again.fold[fitted]).map_
+    for time in range(1, seeds):
+        again = learn_cross(effect, observations, X, nuisances, folds, recipe.again(time))
+        map_ = _fitted(method, again, fitted, refinements).map_
         own = again.loss[judged]
         others.append((assess(before, own, draws=1).error, assess(map_.predict(before), own, draws=1).error))
     return Verified(
@@ -112,14 +110,18 @@ def calibrate_and_verify(
     )
 
 
-def hold_out(
-    holdout: float, effect: Effect, observations: Observations, rng: np.random.Generator
-) -> tuple[Integers, Integers]:
+def _fitted(method: str | Calibrator, learnt: Orthogonal, rows: Integers, refinements: int) -> Calibrator:
+    """Return the map of some rows."""
+    prediction = cast("Floats", learnt.prediction)
+    return fit_calibrator(method, prediction[rows], learnt.loss[rows], refinements, lambda: learnt.map_fold[rows])
+
+
+def hold_out(holdout: float, effect: Effect, observations: Observations, seed: int) -> tuple[Integers, Integers]:
     """Return the rows the map is fitted on and the rows it is judged on: all for both where nothing is held out."""
     require_share(holdout)
     fitted = judged = np.arange(len(observations))
     if holdout > 0:
-        part = split_rows(1 - holdout, effect.strata(observations), observations.groups, rng)
+        part = split_rows(1 - holdout, effect.strata(observations), observations, seed, HOLDOUT)
         fitted, judged = np.flatnonzero(part == 0), np.flatnonzero(part == 1)
     require_both_sides(holdout, len(observations), len(fitted), len(judged))
     return fitted, judged

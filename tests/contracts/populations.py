@@ -127,11 +127,18 @@ def outcomes():
     return x, a, VALUES[j] + 10 * (a == 0), probability
 
 
+SHIFT = np.array([0.0, 1.0, 3.0])
+"""Of the outcomes of a cell, so that cells have different quantiles and expectiles."""
+
+
 def quantile():
-    # In every cell P(Y <= 2) = 0.5.
+    # In every cell P(Y <= 2 + shift) = 0.5.
     x, a, y, probability = outcomes()
-    nuisances = {"propensity": PI[x], "below": np.full(len(x), 0.5)}
-    return Population(x, probability, y, a, nuisances, np.full(3, 2.0))
+
+    def below(prediction):
+        return ((VALUES + SHIFT[x][:, None] <= prediction[:, None]) * LAW[x]).sum(axis=1)
+
+    return Population(x, probability, y + SHIFT[x], a, {"propensity": PI[x], "below": below}, 2.0 + SHIFT)
 
 
 def cvar():
@@ -139,19 +146,23 @@ def cvar():
     x, a, y, probability = outcomes()
     tail = (LAW[:, 2:] @ VALUES[2:]) / LAW[:, 2:].sum(axis=1)
     nuisances = {"propensity": PI[x], "tail_quantile": np.full(len(x), 2.5), "tail_mean": tail[x]}
+    nuisances["tail_difference"] = np.zeros(len(x))
     return Population(x, probability, y, a, nuisances, tail)
 
 
 def expectile():
-    # The mean score is 0 at the expectile.
+    # The mean score is 0 at the expectile; the extra nuisance is the mean score at the prediction.
     x, a, y, probability = outcomes()
     level = 0.3
 
-    def score(v, law):
-        return float(law @ (np.where(v >= VALUES, 1 - level, level) * (v - VALUES)))
+    def score(v, outcome, law):
+        return (np.where(outcome <= v, 1 - level, level) * (v - outcome) * law).sum(axis=-1)
 
-    truth = np.array([brentq(score, 1, 4, args=(law,), xtol=1e-14) for law in LAW])
-    return Population(x, probability, y, a, {"propensity": PI[x], "below": np.zeros(len(x))}, truth)
+    def mean_score(prediction):
+        return score(prediction[:, None], VALUES + SHIFT[x][:, None], LAW[x])
+
+    truth = SHIFT + np.array([brentq(score, 1, 4, args=(VALUES, law), xtol=1e-14) for law in LAW])
+    return Population(x, probability, y + SHIFT[x], a, {"propensity": PI[x], "below": mean_score}, truth)
 
 
 POPULATIONS = {

@@ -1,14 +1,25 @@
 """Laws of every effect, checked exactly; and the paper's printed errors, planted, are found."""
 
-from dataclasses import replace
+import itertools
+from dataclasses import dataclass, replace
 
 import numpy as np
 import pytest
 
-from orthocal import CATE, LATE, OrthocalError, Population, PseudoOutcome, check_orthogonality
+from orthocal import (
+    CATE,
+    LATE,
+    HingeLoss,
+    OrthocalError,
+    OverlapWarning,
+    Population,
+    PseudoOutcome,
+    QuadraticLoss,
+    check_orthogonality,
+)
 from orthocal.effects import EFFECTS
 from orthocal.nuisances import Fitted
-from orthocal.orthogonality import _mean_score
+from orthocal.orthogonality import mean_score
 from orthocal.solvers import constants
 from tests.contracts import populations
 from tests.contracts.populations import POPULATIONS
@@ -31,7 +42,7 @@ def test_it_is_orthogonal(name):
 @every_effect
 def test_true_nuisances_give_the_true_effect(name):
     effect, population = POPULATIONS[name][0], POPULATIONS[name][1]()
-    loss = effect.loss(population.observations(), Fitted(dict(population.nuisances), clip=0.0))
+    loss = effect.loss(population.observations(), Fitted(population.nuisances_at(population.truth), clip=0.0))
     found = constants(loss, population.cell, len(population.effect))
     np.testing.assert_allclose(found, population.effect, atol=1e-9)
 
@@ -43,7 +54,7 @@ def test_halving_a_joint_nuisance_error_quarters_the_score(name):
     for errors in population.ways_to_be_wrong().values():
         for nuisance, error in errors.items():
             jointly[nuisance] = jointly.get(nuisance, 0) + error
-    sizes = [np.abs(_mean_score(effect, population, jointly, h)[0]) for h in (0.02, 0.01)]
+    sizes = [np.abs(mean_score(effect, population, population.truth, jointly, h)) for h in (0.02, 0.01)]
     moved = sizes[0] > 1e-7
     assert moved.any()
     np.testing.assert_allclose(sizes[0][moved] / sizes[1][moved], 4, rtol=0.15)
@@ -58,7 +69,7 @@ def test_compliers_are_orthogonal_and_recovered():
 def test_the_cate_has_no_bias_at_all_along_one_nuisance(nuisance):
     population = populations.cate()
     error = {nuisance: np.array([0.1, -0.2, 0.05])[population.cell]}
-    np.testing.assert_allclose(_mean_score(CATE(), population, error, 1.0)[0], 0, atol=1e-13)
+    np.testing.assert_allclose(mean_score(CATE(), population, population.truth, error), 0, atol=1e-13)
 
 
 def test_the_bias_of_the_cate_is_the_product_the_formula_sheet_gives():
@@ -66,7 +77,8 @@ def test_the_bias_of_the_cate_is_the_product_the_formula_sheet_gives():
     population = populations.cate()
     dpi, dmu0, dmu1 = np.array([0.1, -0.2, 0.05]), np.array([0.5, 1.0, -0.7]), np.array([-0.4, 0.8, 1.1])
     errors = {"propensity": dpi, "outcome_control": dmu0, "outcome_treated": dmu1}
-    score = _mean_score(CATE(), population, {k: v[population.cell] for k, v in errors.items()}, 1.0)[0]
+    errors = {name: error[population.cell] for name, error in errors.items()}
+    score = mean_score(CATE(), population, population.truth, errors)
     pi = populations.PI + dpi
     np.testing.assert_allclose(-score, dpi * (dmu1 / pi + dmu0 / (1 - pi)), atol=1e-14)
 
@@ -82,6 +94,81 @@ def test_erratum_1_the_sign_of_the_derivatives_correction():
     assert not report.passed
     assert report.bias < 1e-10  # unbiasedness does not see it
     assert report.first_order["outcome"] > 0.1
+
+
+@dataclass(frozen=True)
+class PlugInWeight:
+    """Squared loss on the pseudo-outcome, weighted by a fitted chance: not orthogonal in it (MATH 4, BEYOND 9.5)."""
+
+    def strata(self, rows):
+        return rows.treatment
+
+    def nuisances(self, rows):
+        return []
+
+    def loss(self, rows, g):
+        inner = CATE().loss(rows, g)
+        return QuadraticLoss(g["propensity"] * inner.numerator, g["propensity"] * inner.denominator, rows.weight)
+
+
+def test_a_plug_in_weight_is_refused():
+    report = check_orthogonality(PlugInWeight(), populations.cate())
+    assert max(report.bias, *report.first_order.values()) < 1e-10  # the truth, cell by cell, does not see it
+    assert report.first_order_elsewhere["propensity"] > 0.01
+    assert not report.passed
+    assert "FAILED" in str(report)
+
+
+@dataclass(frozen=True)
+class UncorrectedPinball:
+    """Pinball loss with inverse propensity weights alone."""
+
+    quantile: float = 0.5
+
+    def strata(self, rows):
+        return rows.treatment
+
+    def nuisances(self, rows):
+        return []
+
+    def loss(self, rows, g):
+        weight = rows.weight * (rows.treatment == 1) / g["propensity"]
+        return HingeLoss(rows.outcome, weight, self.quantile * weight, weight=rows.weight)
+
+
+@pytest.mark.parametrize("kept", [["propensity"], ["propensity", "below"]])
+def test_an_uncorrected_pinball_loss_is_refused(kept):
+    # With a nuisance that it does not use it is judged as a conditional loss: at the best constants of pooled cells.
+    population = populations.quantile()
+    population = replace(population, nuisances={name: population.nuisances[name] for name in kept})
+    report = check_orthogonality(UncorrectedPinball(), population)
+    assert max(report.bias, *report.first_order.values()) < 1e-10
+    assert report.first_order_elsewhere["propensity"] > 0.01
+    assert not report.passed
+
+
+@pytest.mark.parametrize("name", ["cate", "catt", "overlap"])
+@pytest.mark.parametrize("scale", [1e-6, 1e6])
+def test_the_check_does_not_depend_on_the_unit_of_the_outcome(name, scale):
+    effect, population = POPULATIONS[name][0], POPULATIONS[name][1]()
+    scaled = {
+        nuisance: value if nuisance == "propensity" else scale * value
+        for nuisance, value in population.nuisances.items()
+    }
+    changed = replace(
+        population, outcome=scale * population.outcome, nuisances=scaled, effect=scale * population.effect
+    )
+    assert check_orthogonality(effect, changed).passed
+
+
+@pytest.mark.parametrize("scale", [1e-6, 1e6])
+def test_a_plug_in_weight_is_refused_in_every_unit(scale):
+    population = populations.cate()
+    scaled = {name: value if name == "propensity" else scale * value for name, value in population.nuisances.items()}
+    changed = replace(
+        population, outcome=scale * population.outcome, nuisances=scaled, effect=scale * population.effect
+    )
+    assert not check_orthogonality(PlugInWeight(), changed).passed
 
 
 def wald_population():
@@ -166,6 +253,26 @@ def test_population_and_complier_targets_differ_and_each_is_recovered():
     for target, wanted in (("population", 0.5), ("compliers", 0.2)):
         loss = LATE(target=target).loss(population.observations(), Fitted(nuisances, clip=0.0))
         np.testing.assert_allclose(constants(loss, together, 1), wanted)
+
+
+@pytest.mark.parametrize("turn", [1, -1])
+def test_a_first_stage_fitted_with_the_wrong_sign_is_weak_and_not_believed(turn):
+    # Two cells, q0 = 0.15 and tau = 1.5 in both; fitted q = 0.35 and -0.05. Cell 0: tau = 0.225/0.35, chi = tau + (0.225 -
+    # 0.15 tau)/0.35 = 1.0102. Cell 1 is weak: tau is the average, 1.5, and so is chi. Believed, it would be -22.5.
+    q0, tau = 0.15, 1.5
+    x, z, a = (np.array(column) for column in zip(*itertools.product((0, 1), (0, 1), (0, 1)), strict=True))
+    with_, without = (q0, 0.0) if turn == 1 else (0.0, q0)
+    took = np.where(z == 1, with_, without)
+    probability = 0.25 * np.where(a == 1, took, 1 - took)
+    means = {"outcome_z0": np.full(8, tau * without), "outcome_z1": np.full(8, tau * with_)}
+    fitted = np.array([0.35, -0.05])[x]
+    stages = {"treatment_z0": np.zeros(8), "treatment_z1": fitted}
+    stages = stages if turn == 1 else dict(zip(stages, reversed(stages.values()), strict=True))
+    population = Population(x, probability, tau * a, a, {}, np.full(2, tau), instrument=z)
+    nuisances = {"instrument_propensity": np.full(8, 0.5), **means, **stages}
+    with pytest.warns(OverlapWarning, match=r"in 50\.0% of rows"):
+        loss = LATE().loss(population.observations(), Fitted(nuisances, clip=0.0))
+    np.testing.assert_allclose(constants(loss, x, 2), [1.0102, 1.5], atol=1e-4)
 
 
 def test_a_population_must_be_one():

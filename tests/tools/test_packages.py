@@ -8,7 +8,7 @@ from sklearn.ensemble import RandomForestRegressor
 from sklearn.linear_model import LinearRegression, LogisticRegression
 
 from orthocal import CATE, CausalCalibrator, CrossCalibratedModel, OrthocalError
-from orthocal.datasets import simulate_cate
+from orthocal.datasets import simulate_cate, simulate_late
 from orthocal.models import prediction_of
 
 # What libraries call among each other may be on its way out in one of them; that is not ours to mend.
@@ -65,16 +65,44 @@ def test_econml_between_named_arms(trained, fresh):
     calibrated(model, fresh, CATE(arm="b", control="a"))
 
 
-def test_econml_trained_by_folds(trained):
+def econml_learner():
+    return package("econml.metalearners").TLearner(models=LinearRegression())
+
+
+def econml_dml():
+    settings = {"model_y": LinearRegression(), "model_t": LogisticRegression(), "discrete_treatment": True}
+    return package("econml.dml").LinearDML(**settings, random_state=0)
+
+
+def causalml_learner():
+    return package("causalml.inference.meta").BaseTRegressor(LinearRegression())
+
+
+def metalearners_learner():
+    settings = {"n_variants": 2, "is_classification": False, "n_folds": 2, "random_state": 0}
+    return package("metalearners").TLearner(nuisance_model_factory=LinearRegression, **settings)
+
+
+@pytest.mark.parametrize("estimator", [econml_learner, econml_dml, causalml_learner, metalearners_learner])
+def test_models_trained_by_folds(estimator, trained, fresh):
     data, _ = trained
-    learner = package("econml.metalearners").TLearner
-
-    def train(X, y, treatment):
-        return learner(models=LinearRegression()).fit(y, treatment, X=X)
-
-    model = CrossCalibratedModel(train, method="linear", learners=FAST, random_state=0)
+    model = CrossCalibratedModel(estimator(), method="linear", learners=FAST, random_state=0)
     model.fit(data.X, data.y, treatment=data.treatment)
-    assert np.corrcoef(model.effect(data.X), data.effect)[0, 1] > 0.5
+    assert np.corrcoef(model.effect(fresh.X), fresh.effect)[0, 1] > 0.5
+    assert len({id(one) for one in model.models_}) == 15
+
+
+def test_econml_with_an_instrument_trained_by_folds():
+    data = simulate_late(2000, random_state=0)
+    estimator = package("econml.iv.dml").OrthoIV(
+        model_y_xw=LinearRegression(),
+        model_t_xw=LinearRegression(),
+        model_z_xw=LinearRegression(),
+        random_state=0,
+    )
+    model = CrossCalibratedModel(estimator, "late", "linear", repeats=2, random_state=0)
+    model.fit(data.X, data.y, treatment=data.treatment, instrument=data.instrument, nuisances=data.nuisances)
+    assert abs(np.mean(model.predict(data.X) - data.effect)) < 0.5
 
 
 @pytest.mark.parametrize("name", ["BaseSRegressor", "BaseTRegressor", "BaseXRegressor"])

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, overload
 import numpy as np
 from scipy.stats import t as t_law
 
-from orthocal.arrays import sorting_order
+from orthocal.assessment.best_line import best_line
 from orthocal.assessment.bins import at_constant, at_prediction, mean_residual, residual_moments, table
 from orthocal.assessment.bins_test import bins_test
 from orthocal.assessment.curve import monotone_curve
@@ -29,8 +29,10 @@ from orthocal.assessment.parts import Average
 from orthocal.assessment.range_test import range_test
 from orthocal.assessment.rate import rate
 from orthocal.assessment.records import Assessment
+from orthocal.assessment.score_interval import score_interval
 from orthocal.assessment.subgroups import judge_groups, subgroups
-from orthocal.assessment.sweeps import SortedRows, answer, answered, count_units, predictions_at
+from orthocal.assessment.sweeps import SortedRows, answer, answered, count_rows, count_units, predictions_at
+from orthocal.assessment.ties import settled_order
 from orthocal.assessment.value import decision_value
 from orthocal.assessment.wording import sensitivity, verdict
 from orthocal.errors import OrthocalError, require_inside, require_rows, require_whole
@@ -132,8 +134,6 @@ def assess(
 
 MOST_SHOWN = 1000
 """Predictions kept for pictures."""
-HALVINGS = 40
-"""Of the search for the ends of an interval: to a millionth of a millionth of where it may lie."""
 
 
 @dataclass(frozen=True)
@@ -154,7 +154,7 @@ def _assess(prediction: Any, loss: Loss, settings: Settings) -> Assessment:
     by = {name: as_labels(values, f"by[{name!r}]", len(loss))[loss.weight > 0] for name, values in settings.by.items()}
     prediction, loss = rows_that_count(every, loss)
     overlap, loss = loss.overlap, without_overlap(loss)
-    order = sorting_order(prediction)  # sorted once, for all that follows
+    order = settled_order(prediction, loss)  # sorted once, for all that follows
     if not isinstance(order, slice):
         prediction, loss, by = prediction[order], loss[order], {name: values[order] for name, values in by.items()}
     del order
@@ -183,13 +183,15 @@ def judge(
         stages["value"] = decision_value(rows, settings.cost, level)
     found = answered(rows, stages)
     (binned, columns, by_bins), (linear, predictor) = found["bins"], found["linear"]
+    predictor = predictor or answer(rows, best_line(rows, columns, found["average"], level))
     widest = largest_error(binned, level, settings.draws, rng)
     estimate, standard_error = squared_error(binned)
     detectable = minimum_detectable_error(binned, level)
     interval = error_interval(binned, level)
     if interval[1] == 0:  # the bins agree better than chance would have it, which shows no error, not an error of 0
         interval = (0.0, detectable)
-    count, risk, shown = found["shown"]
+    risk, decomposition = found["decomposition"]
+    count, shown = found["shown"]
     numbers: dict[str, Any] = {
         "error": float(np.sqrt(max(estimate, 0.0))),
         "error_squared": estimate,
@@ -202,7 +204,7 @@ def judge(
         "minimum_detectable_error": detectable,
         "average": found["average"],
         "risk": risk,
-        "decomposition": found["decomposition"],
+        "decomposition": decomposition,
         "linear_predictor": predictor,
         "rate": found["rate"],
         "value": found.get("value"),
@@ -227,15 +229,11 @@ def _bins(rows: Rows, bins: int) -> Stage[tuple[Binned, dict[str, Floats], TestR
     return binned, columns, test
 
 
-def _shown() -> Stage[tuple[int, float, Floats]]:
-    """Number of rows, mean loss, and predictions for the pictures."""
-    count, risk, weight = np.sum((yield _risk), axis=0)
-    places = np.linspace(0, count - 1, min(int(count), MOST_SHOWN)).astype(np.int64)
-    return int(count), float(risk / weight), (yield from predictions_at(places))
-
-
-def _risk(piece: Piece) -> tuple[float, float, float]:
-    return len(piece), float(piece.loss.value(piece.prediction).sum()), float(piece.loss.weight.sum())
+def _shown() -> Stage[tuple[int, Floats]]:
+    """Number of rows, and predictions for the pictures."""
+    count = sum((yield count_rows))
+    places = np.linspace(0, count - 1, min(count, MOST_SHOWN)).astype(np.int64)
+    return count, (yield from predictions_at(places))
 
 
 def _average(rows: Rows, level: float) -> Stage[Average]:
@@ -247,7 +245,7 @@ def _average(rows: Rows, level: float) -> Stage[Average]:
     critical = float(t_law.ppf((1 + level) / 2, units - 1))
     interval = (effect - critical * error, effect + critical * error)
     if np.isfinite(rows.like.bounds).all():  # a minimiser that is searched for: its score is in other units than itself
-        interval = yield from _score_interval(rows, effect, critical)
+        interval = yield from score_interval(rows, effect, error, critical)
     return Average(
         float(pulled / total),
         effect,
@@ -260,16 +258,3 @@ def _average(rows: Rows, level: float) -> Stage[Average]:
 
 def _masses(piece: Piece) -> tuple[float, float]:
     return float(piece.loss.mass @ piece.prediction), float(piece.loss.mass.sum())
-
-
-def _score_interval(rows: Rows, effect: float, critical: float) -> Stage[tuple[float, float]]:
-    """Return the constants at which the mean score is not significantly different from 0, by halving between the bounds."""
-    ends = []
-    for side, bound in zip((-1.0, 1.0), rows.like.bounds, strict=True):
-        below, above = min(bound, effect), max(bound, effect)
-        for _ in range(HALVINGS):
-            middle = (below + above) / 2
-            mean, error, _ = yield from mean_residual(rows, partial(at_constant, value=middle))
-            below, above = (middle, above) if mean < side * critical * error else (below, middle)
-        ends.append((below + above) / 2)
-    return ends[0], ends[1]

@@ -195,8 +195,9 @@ def at_prediction(piece: Piece) -> Floats:
 
 
 def at_constant(piece: Piece, value: float) -> Floats:
-    """Derivative of the loss at one number."""
-    return piece.loss.derivative(np.full(len(piece), value))
+    """Derivative at one number of the loss taken there."""
+    at = np.full(len(piece), value)
+    return piece.loss.at(at).derivative(at)
 
 
 def _by_cluster(piece: Piece, residual: Callable[[Piece], Floats]) -> tuple[Integers, Floats]:

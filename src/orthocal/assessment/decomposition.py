@@ -9,7 +9,7 @@ import numpy as np
 
 from orthocal.assessment.minimisers import minimisers
 from orthocal.assessment.parts import Decomposition
-from orthocal.assessment.sweeps import Piece, Rows, Stage, cluster_codes, count_rows
+from orthocal.assessment.sweeps import Piece, Rows, SortedRows, Stage, answer, cluster_codes, count_rows
 from orthocal.folds import assign_folds
 from orthocal.losses import Loss, QuadraticLoss, joined
 from orthocal.maps import StepMap
@@ -22,23 +22,27 @@ if TYPE_CHECKING:
 
 FOLDS, FEW = 2, 2000
 """Up to so many rows the halves are drawn; beyond, every second row in the order of the predictions is as good."""
+REFINEMENTS = 2
+"""How often the map is fitted again, to the loss taken at what it gives."""
 
 
-def decompose(rows: Rows, rng: np.random.Generator) -> Stage[Decomposition]:
-    """Split the mean loss into miscalibration - discrimination + uncertainty, recalibrating by isotonic regression out of fold.
+def decompose(rows: Rows, rng: np.random.Generator) -> Stage[tuple[float, Decomposition]]:
+    """Return the mean loss, and split it into miscalibration - discrimination + uncertainty, recalibrating out of fold.
 
-    Miscalibration is what recalibration gains and can be negative out of fold: then it would have done harm. Discrimination is
-    what the recalibrated prediction gains over the best constant.
+    Miscalibration is what isotonic recalibration gains and can be negative out of fold: then it would have done harm.
+    Discrimination is what the recalibrated prediction gains over the best constant, uncertainty what that constant leaves; both
+    by one constant, out of fold as well. Losses are taken at the numbers they are to judge.
     """
     halves = yield from _halves(rows, rng)
-    maps, at_best = (yield from recalibrations(rows.like, halves)), (yield from minimisers(rows, np.empty(0)))
-    found = yield partial(_mean_losses, halves=halves, maps=maps, best=float(at_best[0]))
-    weight, at_prediction, at_recalibrated, at_constant, left = np.sum([sums for sums, _ in found], axis=0)
-    return Decomposition(
-        miscalibration=float(at_prediction - at_recalibrated) / float(weight),
-        discrimination=float(at_constant - at_recalibrated) / float(weight),
-        uncertainty=float(left) / float(weight) if all(known for _, known in found) else None,
-    )
+    whole = all(least > 0 for least in (yield _least_mass))
+    maps = yield from recalibrations(rows.like, halves)
+    sums = np.sum((yield partial(_mean_losses, halves=halves, maps=maps, whole=whole)), axis=0)
+    mean, recalibrated, constant = (sums[1:] / sums[0]).tolist()
+    return mean, Decomposition(mean - recalibrated, constant - recalibrated, constant)
+
+
+def _least_mass(piece: Piece) -> float:
+    return float(piece.loss.mass.min())
 
 
 class Halves(NamedTuple):
@@ -92,9 +96,22 @@ def recalibrations(like: Loss, halves: Halves) -> Stage[list[Recalibrated]]:
     for own in zip(*found, strict=True):
         loss = own[0][1] if len(own) == 1 else joined([part for _, part in own])
         prediction = np.concatenate([part for part, _ in own])
-        constant = constants(loss, np.zeros(len(loss), dtype=np.int64), 1)[0]
-        answers.append(Recalibrated(StepMap(*monotone(loss, prediction)), float(constant)))
+        half = SortedRows(prediction, loss)
+        constant = float(answer(half, minimisers(half, np.empty(0)))[0])
+        answers.append(Recalibrated(_refined(prediction, loss), constant))
     return answers
+
+
+def _refined(prediction: Floats, loss: Loss) -> StepMap:
+    """Fit an isotonic map to the loss taken at what the map makes of the predictions."""
+    found = StepMap(*monotone(loss, prediction))
+    for _ in range(REFINEMENTS):
+        there = loss.at(found.predict(prediction))
+        if there is loss:
+            break
+        loss = there
+        found = StepMap(*monotone(loss, prediction))
+    return found
 
 
 @recalibrations.register(QuadraticLoss)
@@ -139,28 +156,25 @@ def _blocks(piece: Piece, halves: Halves, rows: int | None) -> list[Blocks]:
     return found
 
 
-def _mean_losses(piece: Piece, halves: Halves, maps: list[Recalibrated], best: float) -> tuple[tuple[float, ...], bool]:
-    """Question: weight, and losses of the prediction, of the other half's map and constant, and of the best constant."""
-    loss, prediction = piece.loss, piece.prediction
+def _mean_losses(piece: Piece, halves: Halves, maps: list[Recalibrated], whole: bool) -> Floats:
+    """Question: weight, and losses of the prediction, and of the other half's map and constant."""
+    prediction = piece.prediction
     recalibrated, constant = np.empty(len(piece)), np.empty(len(piece))
     for own, other in zip(halves.of(piece), reversed(maps), strict=True):
         recalibrated[own] = other.map.predict(prediction[own])
         constant[own] = other.constant
-    at = [prediction, recalibrated, constant]
-    left = uncertainty(loss, np.full(len(piece), best))
-    sums = (float(loss.weight.sum()), *(float(loss.value(v).sum()) for v in at), left or 0.0)
-    return sums, left is not None
+    judged = [(piece.loss, prediction), *((piece.loss.at(v), v) for v in (recalibrated, constant))]
+    return np.array([piece.loss.weight.sum(), *(losses(loss, v, whole=whole).sum() for loss, v in judged)])
 
 
 @singledispatch
-def uncertainty(loss: Loss, best: Floats) -> float | None:
-    """Summed loss of the best constant."""
-    return float(loss.value(best).sum())
+def losses(loss: Loss, v: Floats, *, whole: bool) -> Floats:
+    """Loss of each row at its own number."""
+    del whole
+    return loss.value(v)
 
 
-@uncertainty.register(QuadraticLoss)
-def _(loss: QuadraticLoss, best: Floats) -> float | None:
-    """With the constant n^2 / 2d that the loss leaves out, which makes it half the variance; None where d can be 0."""
-    if not (loss.denominator > 0).all():
-        return None
-    return float((loss.value(best) + 0.5 * loss.numerator**2 / loss.denominator).sum())
+@losses.register(QuadraticLoss)
+def _(loss: QuadraticLoss, v: Floats, *, whole: bool) -> Floats:
+    """With the constant n^2 / 2d that the loss leaves out, where no d is 0 or less: half the squared distance from the target."""
+    return 0.5 * loss.denominator * (v - loss.target) ** 2 if whole else loss.value(v)

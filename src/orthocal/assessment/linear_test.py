@@ -44,6 +44,10 @@ def linear_test(rows: Rows, level: float) -> Stage[tuple[TestResult, LinearPredi
         return TestResult(None, None, "does not apply: no noise"), None
     statistic = float(coefficient @ np.linalg.solve(covariance, coefficient)) / 2
     test = TestResult(statistic, float(f_law.sf(statistic, 2, units - 1)), "intercept 0 and slope 1")
+    if np.isfinite(
+        rows.like.bounds
+    ).all():  # residuals in other units than the effect: `best_line` has what is reported
+        return test, None
     return test, _predictor(coefficient, covariance, middle, width, units, level)
 
 

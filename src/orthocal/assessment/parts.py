@@ -55,11 +55,15 @@ class Rate:
 
 @dataclass(frozen=True)
 class Decomposition:
-    """Mean loss = miscalibration - discrimination + uncertainty, by isotonic recalibration out of fold."""
+    """Mean loss = miscalibration - discrimination + uncertainty, by isotonic recalibration out of fold.
+
+    Of a quadratic loss whose masses are all positive, mean loss and uncertainty are half mean squared distances; where a mass can
+    be 0 or negative (effect on the treated, on compliers), both are up to the same constant, and can be negative.
+    """
 
     miscalibration: float
     discrimination: float
-    uncertainty: float | None
+    uncertainty: float
 
 
 @dataclass(frozen=True, eq=False)

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 from scipy.sparse import coo_array
+from scipy.special import ndtr
 
 from orthocal.arrays import group_sums
 from orthocal.assessment.parts import TestResult
@@ -19,6 +20,8 @@ if TYPE_CHECKING:
 
 AT_ONCE = 64
 """Draws of signs that are held at the same time."""
+SERIES_MEET = 2.0
+"""Where both series of the law of the range have all digits."""
 FEW_LEVELS = 500
 """Below as many distinct predictions the walk has too few steps for the law of Brownian motion."""
 
@@ -40,7 +43,7 @@ def range_test(rows: Rows, draws: int, rng: np.random.Generator) -> Stage[TestRe
         return TestResult(None, None, "does not apply: no noise")
     statistic = reach / float(np.sqrt(variance))
     if levels >= FEW_LEVELS:
-        return TestResult(statistic, 1 - brownian_range_cdf(statistic), "range of cumulated residuals, Brownian law")
+        return TestResult(statistic, brownian_range_tail(statistic), "range of cumulated residuals, Brownian law")
     steps = np.sqrt(np.concatenate((yield _squares_by_level)))
     simulated = _ranges(rng.standard_normal((draws, levels)) * steps)
     p_value = float((1 + (simulated >= reach).sum()) / (1 + draws))
@@ -102,11 +105,17 @@ def _squares_by_level(piece: Piece) -> Floats:
     return np.add.reduceat(piece.residual**2, np.concatenate([[0], last[:-1] + 1]))
 
 
-def brownian_range_cdf(x: float) -> float:
-    """P(range of Brownian motion on [0, 1] <= x)."""
-    k = np.arange(200) + 0.5
-    series = (8 / x**2 + 2 / (np.pi * k) ** 2) * np.exp(-2 * (np.pi * k / x) ** 2)
-    return float(np.clip(series.sum(), 0.0, 1.0))
+def brownian_range_tail(x: float) -> float:
+    """P(range of Brownian motion on [0, 1] > x), to all digits however small (Feller 1951).
+
+    One series converges fast for small x and gives the rest of the tail, the other for large x and gives the tail itself.
+    """
+    if x <= SERIES_MEET:
+        k = np.arange(20) + 0.5
+        series = (8 / x**2 + 2 / (np.pi * k) ** 2) * np.exp(-2 * (np.pi * k / x) ** 2)
+        return float(1 - min(series.sum(), 1.0))
+    k = np.arange(1.0, 10.0)
+    return float(-8 * ((-1.0) ** k * k * ndtr(-k * x)).sum())
 
 
 def _cluster_bootstrap(levels: list[int], draws: int, rng: np.random.Generator) -> Stage[float]:

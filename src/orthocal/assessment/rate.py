@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from functools import partial, singledispatch
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
 import numpy as np
 from scipy.stats import norm
@@ -29,25 +29,27 @@ def rate(like: Loss, level: float) -> Stage[Rate | None]:
 def _(like: QuadraticLoss, level: float) -> Stage[Rate | None]:
     r"""Return AUTOC and Qini: mean effect of the top share u by prediction above the average, averaged over u.
 
-    Both are :math:`\sum_i w(u_i)(n_i - \bar\tau d_i)/\sum d`, with :math:`u` the share of rows at least as high:
-    :math:`w = -\log u - 1` for AUTOC, :math:`w = 1/2 - u` for Qini. Errors by the influence function, ranks included; tied
-    predictions share their weight.
+    Both are :math:`T = \sum_i w_i (n_i - \bar\tau d_i)/\sum d`, with :math:`w_i` the mean, over the shares
+    :math:`(a_i, b_i]` that the rows of a prediction take in the ranking from the top, of :math:`-\log u - 1` for AUTOC and
+    :math:`1/2 - u` for Qini. So tied rows share what they would get on average over their orders. Errors by the influence
+    function, ranks and :math:`-T d_i` for the summed mass included.
     """
     sums = np.array((yield _sums))
-    held = np.concatenate([[0.0], np.cumsum(sums[:, 0])])
+    held = np.concatenate([np.cumsum(sums[::-1, 0])[::-1], [0.0]])
     total = float(sums[:, 2].sum())
     ranking = Ranking(held, float(sums[:, 1].sum()) / total)
-    pulls = np.array((yield partial(_pulls, ranking=ranking)))  # piece, measure, (value, weight, pull * share, pull)
-    value, weighed, lean, _ = pulls.sum(axis=0).T
-    below = np.concatenate([np.zeros((1, 2)), np.cumsum(pulls[:, :, 3], axis=0)])
-    moves = Moves(ranking, weighed / total, lean, below)
+    found = np.array((yield partial(_rank_sums, ranking=ranking)))  # piece, measure, (value, weighed, lean, pull)
+    value, weighed, lean, _ = found.sum(axis=0).T
+    below = np.concatenate([np.zeros((1, 2)), np.cumsum(found[:, :, 3], axis=0)])
+    moves = Moves(ranking, value / total, weighed / total, lean, below)
     if like.groups is None:
-        count, first, square = np.sum((yield partial(_influence_sums, moves=moves)), axis=0).T
-        squares = square - first**2 / count
+        count, square = np.sum((yield partial(_influence_sums, moves=moves)), axis=0).T
+        squares = square * count / np.maximum(count - 1, 1)
     else:
-        _, (size, *influence) = merged((yield partial(_cluster_influence, moves=moves)))
-        squares = np.array([((one - one.sum() / size.sum() * size) ** 2).sum() for one in influence])
-    error = np.sqrt(np.maximum(squares, 0.0)) / total
+        _, influence = merged((yield partial(_cluster_influence, moves=moves)))
+        units = influence.shape[1]
+        squares = (influence**2).sum(axis=1) * units / max(units - 1, 1)
+    error = np.sqrt(squares) / total
     reach = float(norm.ppf((1 + level) / 2)) * error
     autoc, qini = (
         Coefficient(float(v), float(e), (float(v - r), float(v + r)))
@@ -57,7 +59,7 @@ def _(like: QuadraticLoss, level: float) -> Stage[Rate | None]:
 
 
 class Ranking(NamedTuple):
-    """Weight below each piece, of all pieces in the end; and the average effect."""
+    """Weight above the start of each piece, and of none in the end; and the average effect."""
 
     held: Floats
     average: float
@@ -67,32 +69,39 @@ class Moves(NamedTuple):
     """What a row's influence on the two measures is made of."""
 
     ranking: Ranking
+    value: Floats
     weighed: Floats
     lean: Floats
     below: Floats
 
 
 class Ranked(NamedTuple):
-    """Gain, share at least as high, and of both measures the weight and its pull: its derivative in the share, times the gain."""
+    """Runs of tied predictions: their places (top, bottom] in the ranking from the top, and sums of their gains and masses."""
 
+    top: Floats
+    bottom: Floats
     gain: Floats
-    share: Floats
-    weights: tuple[Floats, Floats]
-    pulls: tuple[Floats, Floats]
-    starts: Integers | None
+    mass: Floats
+    size: Integers | None
+
+    def rows(self, by_block: Floats) -> Floats:
+        """Each row's own of what is known of its block."""
+        return by_block if self.size is None else np.repeat(by_block, self.size)
 
 
 def _ranked(piece: Piece, ranking: Ranking) -> Ranked:
-    loss: Any = piece.loss
     starts = np.concatenate([[0], np.flatnonzero(piece.prediction[1:] != piece.prediction[:-1]) + 1])
     tied = len(starts) < len(piece)
-    weight = np.add.reduceat(loss.weight, starts) if tied else loss.weight
-    # The middle of each tied block's place in the ranking from the top, in (0, 1).
-    share = 1 - (ranking.held[piece.number] + np.cumsum(weight) - weight / 2) / ranking.held[-1]
-    if tied:
-        share = np.repeat(share, np.diff(starts, append=len(piece)))
-    gain = loss.numerator - ranking.average * loss.denominator
-    return Ranked(gain, share, (-np.log(share) - 1, 0.5 - share), (-gain / share, -gain), starts if tied else None)
+    columns = [piece.loss.weight, _gain(piece, ranking), piece.loss.mass]
+    weight, gain, mass = (np.add.reduceat(c, starts) for c in columns) if tied else columns
+    above = ranking.held[piece.number + 1] + np.append(np.cumsum(weight[::-1])[::-1], 0.0)
+    share = above / ranking.held[0]
+    return Ranked(share[1:], share[:-1], gain, mass, np.diff(starts, append=len(piece)) if tied else None)
+
+
+def _gain(piece: Piece, ranking: Ranking) -> Floats:
+    loss: Any = piece.loss
+    return np.asarray(loss.numerator - ranking.average * loss.denominator)
 
 
 def _sums(piece: Piece) -> tuple[float, float, float]:
@@ -100,32 +109,62 @@ def _sums(piece: Piece) -> tuple[float, float, float]:
     return float(loss.weight.sum()), float(loss.numerator.sum()), float(loss.denominator.sum())
 
 
-def _pulls(piece: Piece, ranking: Ranking) -> list[tuple[float, ...]]:
-    """Question: for each measure its value, its weights' sum, pull times share, and pull."""
-    ranked, loss = _ranked(piece, ranking), piece.loss
-    return [
-        (float(weight @ ranked.gain), float(weight @ loss.mass), float(pull @ ranked.share), float(pull.sum()))
-        for weight, pull in zip(ranked.weights, ranked.pulls, strict=True)
-    ]
+Weighing: TypeAlias = "tuple[Floats, Floats, Floats]"
+"""A block's weight, and its derivatives in the block's top and bottom."""
 
 
-def _influences(piece: Piece, moves: Moves) -> list[Floats]:
-    """A row counts by its own weight and gain, and by moving the ranks of those below it."""
-    ranked, own = _ranked(piece, moves.ranking), piece.loss.weight / moves.ranking.held[-1]
-    found = []
-    for j, (weight, pull) in enumerate(zip(ranked.weights, ranked.pulls, strict=True)):
-        block = pull if ranked.starts is None else np.add.reduceat(pull, ranked.starts)
-        below = moves.below[piece.number, j] + np.cumsum(block) - block / 2
-        if ranked.starts is not None:
-            below = np.repeat(below, np.diff(ranked.starts, append=len(piece)))
-        found.append((weight - moves.weighed[j]) * ranked.gain + own * (below - moves.lean[j]))
+def _autoc_weights(top: Floats, bottom: Floats) -> Weighing:
+    r"""Mean of -log u - 1 over (a, b]: :math:`-\log b + (1 - t) L` with :math:`t = (b - a)/b, L = \log(1 - t)/t`.
+
+    The top of the first block never moves, so it needs no derivative; L is infinite there.
+    """
+    width = bottom - top
+    t = width / bottom
+    first = top == 0
+    log = np.log1p(-np.where(first, 0.5, t)) / t
+    log[first] = -1.0
+    shrunk = (1 - t) * log
+    return shrunk - np.log(bottom), (1 + log) / width, -(1 + shrunk) / width
+
+
+def _qini_weights(top: Floats, bottom: Floats) -> Weighing:
+    """Mean of 1/2 - u over (a, b]."""
+    half = np.full(len(top), -0.5)
+    return 0.5 - (top + bottom) / 2, half, half
+
+
+MEASURES = (_autoc_weights, _qini_weights)
+
+
+def _rank_sums(piece: Piece, ranking: Ranking) -> list[tuple[float, ...]]:
+    """Question: for each measure its value, its weights times masses, and the pull of shares at it, times them and alone."""
+    top, bottom, gain, mass, _ = _ranked(piece, ranking)
+    found: list[tuple[float, ...]] = []
+    for measure in MEASURES:
+        weight, by_top, by_bottom = measure(top, bottom)
+        lean = float(gain @ (by_top * top + by_bottom * bottom))
+        found.append((float(weight @ gain), float(weight @ mass), lean, float(gain @ (by_top + by_bottom))))
     return found
 
 
-def _influence_sums(piece: Piece, moves: Moves) -> list[tuple[float, float, float]]:
-    return [(len(piece), float(one.sum()), float(one @ one)) for one in _influences(piece, moves)]
+def _influences(piece: Piece, moves: Moves) -> list[Floats]:
+    """A row counts by its own weight and gain, by the mass it adds, and by moving the ranks of those below it and beside it."""
+    ranked, gain = _ranked(piece, moves.ranking), _gain(piece, moves.ranking)
+    own = piece.loss.weight / moves.ranking.held[0]
+    found = []
+    for j, measure in enumerate(MEASURES):
+        weight, by_top, by_bottom = measure(ranked.top, ranked.bottom)
+        # A row moves bottoms of blocks up to its own, and tops of those below it.
+        pulled = moves.below[piece.number, j] + np.cumsum(ranked.gain * (by_top + by_bottom)) - ranked.gain * by_top
+        direct = ranked.rows(weight - moves.weighed[j]) * gain - moves.value[j] * piece.loss.mass
+        found.append(direct + own * ranked.rows(pulled - moves.lean[j]))
+    return found
+
+
+def _influence_sums(piece: Piece, moves: Moves) -> list[tuple[float, float]]:
+    return [(len(piece), float(one @ one)) for one in _influences(piece, moves)]
 
 
 def _cluster_influence(piece: Piece, moves: Moves) -> tuple[Integers, Floats]:
     assert piece.loss.groups is not None  # noqa: S101
-    return cluster_sums(piece.loss.groups, [np.ones(len(piece)), *_influences(piece, moves)])
+    return cluster_sums(piece.loss.groups, _influences(piece, moves))

@@ -50,10 +50,10 @@ class Assessment:
         An error of this size in every bin would have been seen with probability 0.8.
     average : Average
     risk : float
-        Mean loss, up to a constant that does not depend on the prediction.
+        Mean loss: the sum of the parts in `decomposition`, up to a constant that does not depend on the prediction.
     decomposition : Decomposition
     linear_predictor : LinearPredictor or None
-        None where the linear test does not apply.
+        None where no line can be had: a constant prediction, or too few rows.
     rate : Rate or None
         None for effects that cannot be averaged (quantiles, expectiles).
     value : Value or None

@@ -180,8 +180,8 @@ def _rate(a: Assessment) -> list[str]:
 
 def _decomposition(a: Assessment) -> list[str]:
     d = a.decomposition
-    parts = f"miscalibration {number(d.miscalibration)}, discrimination {number(d.discrimination)}"
-    return [f"mean loss            {parts}, uncertainty {number(d.uncertainty)}"]
+    parts = f"miscalibration {number(d.miscalibration)} - discrimination {number(d.discrimination)}"
+    return [f"mean loss            {number(a.risk)} = {parts} + uncertainty {number(d.uncertainty)}"]
 
 
 def _value(a: Assessment) -> list[str]:

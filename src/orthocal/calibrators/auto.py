@@ -15,7 +15,7 @@ from orthocal.calibrators.isotonic import Isotonic
 from orthocal.calibrators.linear import Linear
 from orthocal.calibrators.platt import Platt
 from orthocal.calibrators.spline import Spline
-from orthocal.calibrators.validation import validation_folds
+from orthocal.calibrators.validation import by_value, validation_folds
 from orthocal.errors import OrthocalError
 from orthocal.losses import rows_that_count
 from orthocal.losses.units import Units, restated, units_of
@@ -106,7 +106,7 @@ class Auto(BaseEstimator):  # type: ignore[misc]
 
     def fit(self, prediction: Any, loss: Loss) -> Self:
         """Choose, then fit the choice on all rows."""
-        prediction, loss = rows_that_count(as_numbers(prediction, "prediction", len(loss)), loss)
+        prediction, loss = by_value(*rows_that_count(as_numbers(prediction, "prediction", len(loss)), loss))
         candidates = dict(CANDIDATES if self.candidates is None else self.candidates)
         self.trials_ = self._tried(candidates, prediction, loss)
         chosen = self._choice()
@@ -117,7 +117,7 @@ class Auto(BaseEstimator):  # type: ignore[misc]
     def choose(self, prediction: Floats, loss: Loss) -> Any:
         """Return the chosen calibrator, unfitted, to be fitted to other losses of the same rows."""
         candidates = dict(CANDIDATES if self.candidates is None else self.candidates)
-        self.trials_ = self._tried(candidates, prediction, loss)
+        self.trials_ = self._tried(candidates, *by_value(prediction, loss))
         return clone(candidates[self._choice()])
 
     def predict(self, prediction: Any) -> Floats:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, Self
 import numpy as np
 from sklearn.base import BaseEstimator
 
-from orthocal.calibrators.validation import validation_folds
+from orthocal.calibrators.validation import by_value, validation_folds
 from orthocal.errors import require_whole
 from orthocal.losses import rows_that_count
 from orthocal.losses.units import restated, units_of
@@ -60,7 +60,7 @@ class Spline(BaseEstimator):  # type: ignore[misc]
     def fit(self, prediction: Any, loss: Loss) -> Self:
         """Learn knots, smoothing and coefficients."""
         require_whole(self.pieces, 1, "pieces")
-        prediction, loss = rows_that_count(as_numbers(prediction, "prediction", len(loss)), loss)
+        prediction, loss = by_value(*rows_that_count(as_numbers(prediction, "prediction", len(loss)), loss))
         if prediction.min() == prediction.max():
             self.map_: SplineMap | StepMap = StepMap(
                 np.empty(0), constants(loss, np.zeros(len(loss), dtype=np.int64), 1)

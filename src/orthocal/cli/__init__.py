@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import signal
 import sys
+import threading
 import warnings
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, Annotated, Any, cast
 
 import typer
@@ -16,10 +19,12 @@ from orthocal.cli.shipping import apply, export
 from orthocal.errors import OrthocalError
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Iterator, Sequence
 
 DONE, FAILED, BAD_INPUT, STOPPED = 0, 1, 2, 130
-"""Exit codes."""
+"""Exit codes; stopped by another signal than Ctrl-C it is 128 and the number of the signal."""
+STOPPING = [getattr(signal, name) for name in ("SIGTERM", "SIGHUP") if hasattr(signal, name)]
+"""Signals that stop a command as Ctrl-C does, so that it cleans up."""
 UsageError = cast("type[Exception]", typer.BadParameter.__base__)
 """What typer raises for options it does not know; it has no public name of its own."""
 
@@ -67,10 +72,33 @@ _add(
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
-    """Run the command line: exit code 0 done, 2 bad input (one line, nothing written), 1 failure, 130 stopped."""
+    """Run the command line: exit code 0 done, 2 bad input (one line, nothing written), 1 failure, 130 or 143 stopped."""
     warnings.showwarning = show_warning  # type: ignore[assignment]
     words = list(sys.argv[1:] if arguments is None else arguments)
-    sys.exit(_run(words or ["--help"]))
+    with _stoppable() as came:
+        code = _run(words or ["--help"])
+    sys.exit(128 + came[0] if code == STOPPED and came else code)
+
+
+@contextmanager
+def _stoppable() -> Iterator[list[int]]:
+    """Have other signals do what Ctrl-C does, those that nobody else has a use for; give the numbers of those that come."""
+    came: list[int] = []
+
+    def stop(number: int, _: Any) -> None:
+        came.append(number)
+        raise KeyboardInterrupt
+
+    free = [number for number in STOPPING if signal.getsignal(number) is signal.SIG_DFL]
+    if threading.current_thread() is not threading.main_thread():  # only the main thread receives signals
+        free = []
+    for number in free:
+        signal.signal(number, stop)
+    try:
+        yield came
+    finally:
+        for number in free:
+            signal.signal(number, signal.SIG_DFL)
 
 
 def _run(words: list[str]) -> int:

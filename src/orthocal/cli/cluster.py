@@ -28,15 +28,12 @@ class Cluster:
         Address; processes of this machine if left out.
     sample : int
         Rows that nuisances are learnt on.
-    key : str, optional
-        Column that tells rows apart.
     exact : bool
         Whether isotonic maps are those of all rows, or of a grid.
     """
 
     scheduler: str | None = None
     sample: int = 200_000
-    key: str | None = None
     exact: bool = False
 
 
@@ -175,6 +172,15 @@ def _files(data: str) -> list[str]:
     if not files:
         raise OrthocalError(f"The data {data} must be a table, a folder of them or a pattern; no file is there.")
     return files
+
+
+def files_read(data: str, out: Path) -> list[Path]:
+    """Return the files of a table that are on this machine; results must not become part of it."""
+    if Path(data).is_dir() and out.resolve().is_relative_to(Path(data).resolve()):
+        raise OrthocalError(
+            f"`--out` must not lie in the folder of the data, whose files are all read; {out} does. Choose another --out."
+        )
+    return [Path(file.removeprefix("file://")) for file in _files(data) if file.startswith(("file://", "/"))]
 
 
 def _one_ending(files: list[str], data: str) -> str:

@@ -47,14 +47,15 @@ from orthocal.cli.planning import DRAWS, Asked, plan_of, words_of_fit
 from orthocal.cli.reading import only
 from orthocal.cli.screen import learning
 from orthocal.cli.writing import (
-    ASSESS_FILES,
-    CALIBRATE_FILES,
     announced,
     draw,
+    pictures,
     print_files,
     print_json,
     print_verdict,
     record_of,
+    results_of_assess,
+    results_of_calibrate,
     spread_over_seeds,
     write_json,
     write_verdict,
@@ -64,8 +65,8 @@ from orthocal.cli.writing import (
 def demo(out: Out = Path("orthocal-demo"), method: Method = "auto", seed: Seed = 0, jobs: Jobs = -1) -> None:
     """Run the whole job on a real table: 9,275 households and their 401(k) plans."""
     from orthocal.demo import run_demo
-    from orthocal.tables import all_or_nothing
 
+    results = results_of_calibrate("demo", out, 0.5, (), ())
     typer.echo(
         "Data: 9,275 households (401ksubs). Effect: eligibility for a 401(k) plan on net financial assets, in $1000."
     )
@@ -76,12 +77,12 @@ def demo(out: Out = Path("orthocal-demo"), method: Method = "auto", seed: Seed =
         "seed": str(seed),
         "again": f"orthocal demo --seed {seed} --method {method}",
     }
-    with all_or_nothing(out, CALIBRATE_FILES) as folder:
+    with results.written() as folder:
         with learning(DRAWS):
             done = run_demo(method, seed, jobs)
         write_verdict(done, folder, "Effect of 401(k) eligibility on net financial assets, $1000", how)
     print_verdict(done)
-    print_files(out, CALIBRATE_FILES)
+    print_files(out)
 
 
 def calibrate(
@@ -120,9 +121,8 @@ def calibrate(
 ) -> None:
     """Calibrate a column of predicted effects and judge it before and after, on rows the map never saw."""
     from orthocal.calibrators import new_calibrator
-    from orthocal.folds import generator
     from orthocal.streams import FORMATS, add_calibrated
-    from orthocal.tables import all_or_nothing, ending, require_folder
+    from orthocal.tables import ending
     from orthocal.verified import calibrate_and_verify, hold_out
 
     predicted = only(prediction)
@@ -142,24 +142,26 @@ def calibrate(
         covariates=covariates,
         weight=weight,
         groups=groups,
+        key=key,
         folds=folds,
         clip=clip,
         by=by,
         seed=seed,
         jobs=jobs,
     )
-    cluster = chosen_engine(engine, scheduler=scheduler, sample=sample, key=key, exact=exact)
+    cluster = chosen_engine(engine, scheduler=scheduler, sample=sample, exact=exact)
     if cluster is not None:
         calibrate_on_dask(asked, cluster, Fit(method, holdout, cost), Output(out, dry_run, as_json))
         return
+    table = f"calibrated{ending(Path(data), FORMATS)}"
+    results = results_of_calibrate("calibrate", out, holdout, [table], [Path(data)])
     plan = plan_of(asked, draws)
     new_calibrator(method)
-    require_folder(out)
-    fitted, judged = hold_out(holdout, plan.effect, plan.observations, generator(seed))
+    fitted, judged = hold_out(holdout, plan.effect, plan.observations, seed)
     words = {**plan.words, **words_of_fit(method, len(fitted), len(judged), holdout)}
     if announced({**words, "output": str(out)}, dry_run, as_json):
         return
-    with all_or_nothing(out, CALIBRATE_FILES) as folder:
+    with results.written() as folder:
         with learning(draws):
             done = calibrate_and_verify(
                 plan.effect,
@@ -174,10 +176,10 @@ def calibrate(
                 by=plan.by,
                 seeds=draws,
             )
-        add_calibrated(done.map, Path(data), folder / f"calibrated{ending(Path(data), FORMATS)}", predicted)
+        add_calibrated(done.map, Path(data), folder / table, predicted)
         write_verdict(done, folder, f"{predicted}: effect of {treatment} on {outcome}", words)
     print_verdict(done, err=as_json)
-    print_files(out, CALIBRATE_FILES, err=as_json)
+    print_files(out, err=as_json)
     print_json(record_of(done), as_json)
 
 
@@ -208,7 +210,7 @@ def assess(
     scheduler: Scheduler = None,
     sample: Sample = None,
     key: Key = None,
-    out: Out = Path("orthocal-out"),
+    out: Out = Path("orthocal-assess"),
     dry_run: DryRun = False,
     as_json: Json = False,
 ) -> None:
@@ -216,7 +218,6 @@ def assess(
     from orthocal.assessment import assess as judge
     from orthocal.orthogonal import learn_cross
     from orthocal.page import report
-    from orthocal.tables import all_or_nothing, file_names, require_folder
 
     settings = {"quantile": quantile, "level": level, "target": target, "correction": correction}
     asked = Asked(
@@ -233,21 +234,22 @@ def assess(
         covariates=covariates,
         weight=weight,
         groups=groups,
+        key=key,
         folds=folds,
         clip=clip,
         by=by,
         seed=seed,
         jobs=jobs,
     )
-    cluster = chosen_engine(engine, scheduler=scheduler, sample=sample, key=key)
+    cluster = chosen_engine(engine, scheduler=scheduler, sample=sample)
     if cluster is not None:
         assess_on_dask(asked, cluster, cost, Output(out, dry_run, as_json))
         return
+    results = results_of_assess(out, prediction, [Path(data)])
     plan = plan_of(asked)
-    require_folder(out)
     if announced({**plan.words, "output": str(out)}, dry_run, as_json):
         return
-    with all_or_nothing(out, ASSESS_FILES) as folder:
+    with results.written() as folder:
         with learning(DRAWS):
             learnt = learn_cross(plan.effect, plan.observations, plan.X, plan.known, folds, plan.recipe)
             verdicts = judge(plan.predictions, learnt.loss, cost=cost, by=plan.by, random_state=seed)
@@ -255,9 +257,9 @@ def assess(
         record = {name: verdict.to_dict() for name, verdict in verdicts.items()}
         report(verdicts, folder / "report.html", title=f"Effect of {treatment} on {outcome}", how=plan.words)
         write_json(record, folder / "assessment.json")
-        for file, (name, verdict) in zip(file_names(verdicts), verdicts.items(), strict=True):
-            draw(verdict, folder / f"reliability-{file}.png", name)
+        for file, (name, verdict) in zip(pictures(verdicts), verdicts.items(), strict=True):
+            draw(verdict, folder / file, name)
     for name, verdict in verdicts.items():
         typer.echo(f"{name}\n{verdict.summary()}\n{spread[name]}\n", err=as_json)
-    print_files(out, ASSESS_FILES, err=as_json)
+    print_files(out, err=as_json)
     print_json(record, as_json)

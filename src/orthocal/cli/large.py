@@ -8,7 +8,16 @@ from typing import TYPE_CHECKING, Any
 
 import typer
 
-from orthocal.cli.cluster import Cluster, connected, read_frame, readable, words_of_engine, write_calibrated
+from orthocal.cli.cluster import (
+    PARTS,
+    Cluster,
+    connected,
+    files_read,
+    read_frame,
+    readable,
+    words_of_engine,
+    write_calibrated,
+)
 from orthocal.cli.planning import words_of_data, words_of_fit, words_of_learners
 from orthocal.cli.reading import (
     SPOKEN,
@@ -21,14 +30,15 @@ from orthocal.cli.reading import (
     split_names,
 )
 from orthocal.cli.writing import (
-    ASSESS_FILES,
-    CALIBRATE_FILES,
     announced,
     draw,
+    pictures,
     print_files,
     print_json,
     print_verdict,
     record_of,
+    results_of_assess,
+    results_of_calibrate,
     write_json,
     write_verdict,
 )
@@ -111,24 +121,25 @@ class Table:
 
 def calibrate_on_dask(asked: Asked, cluster: Cluster, fit: Fit, output: Output) -> None:
     """Fit a map on some rows, judge it on the others, write verdicts and the calibrated table."""
-    from orthocal.tables import all_or_nothing
     from orthocal.verified import require_share
 
     require_one_of(fit.method, METHODS, "method")
     require_share(fit.holdout)
-    table = _checked(asked, cluster, output)
+    files = files_read(asked.data, output.out)
+    results = results_of_calibrate("calibrate", output.out, fit.holdout, [f"{PARTS}/"], files)
+    table = _checked(asked, cluster)
     with connected(cluster, asked.jobs), readable(asked.data):
         words, division = _plan(asked, cluster, table, fit.holdout)
         words |= _words_of_map(cluster, fit, division)
         if announced({**words, "output": str(output.out)}, output.dry_run, output.as_json):
             return
-        with all_or_nothing(output.out, CALIBRATE_FILES) as folder:
+        with results.written() as folder:
             calibrator, done = _verified(asked, cluster, table, fit, division)
             write_calibrated(calibrator, asked.data, folder, asked.predictions[0], division.rows)
             title = f"{asked.predictions[0]}: effect of {asked.treatment} on {asked.outcome}"
             write_verdict(done, folder, title, {**words, **_words_of_bound(calibrator.bound_)})
     print_verdict(done, err=output.as_json)
-    print_files(output.out, CALIBRATE_FILES, err=output.as_json)
+    print_files(output.out, err=output.as_json)
     print_json(record_of(done), output.as_json)
 
 
@@ -136,14 +147,14 @@ def assess_on_dask(asked: Asked, cluster: Cluster, cost: float | None, output: O
     """Judge columns of predicted effects."""
     from orthocal.distributed import assess
     from orthocal.page import report
-    from orthocal.tables import all_or_nothing, file_names
 
-    table = _checked(asked, cluster, output)
+    results = results_of_assess(output.out, asked.predictions, files_read(asked.data, output.out))
+    table = _checked(asked, cluster)
     with connected(cluster, asked.jobs), readable(asked.data):
         words, _ = _plan(asked, cluster, table, 0.0)
         if announced({**words, "output": str(output.out)}, output.dry_run, output.as_json):
             return
-        with all_or_nothing(output.out, ASSESS_FILES) as folder:
+        with results.written() as folder:
             verdicts = {}
             for name in asked.predictions:
                 columns = {**table.as_arguments, "prediction": name}
@@ -158,30 +169,28 @@ def assess_on_dask(asked: Asked, cluster: Cluster, cost: float | None, output: O
             title = f"Effect of {asked.treatment} on {asked.outcome}"
             report(verdicts, folder / "report.html", title=title, how=words)
             write_json(record, folder / "assessment.json")
-            for file, (name, verdict) in zip(file_names(verdicts), verdicts.items(), strict=True):
-                draw(verdict, folder / f"reliability-{file}.png", name)
+            for file, (name, verdict) in zip(pictures(verdicts), verdicts.items(), strict=True):
+                draw(verdict, folder / file, name)
     for name, verdict in verdicts.items():
         typer.echo(f"{name}\n{verdict.summary()}\n", err=output.as_json)
-    print_files(output.out, ASSESS_FILES, err=output.as_json)
+    print_files(output.out, err=output.as_json)
     print_json(record, output.as_json)
 
 
-def _checked(asked: Asked, cluster: Cluster, output: Output) -> Table:
+def _checked(asked: Asked, cluster: Cluster) -> Table:
     """Check all that can be checked before anything is started, and find every column."""
     import pyarrow as pa
     from dask.dataframe.utils import make_meta
 
     from orthocal.distributed.preparing import Learning
     from orthocal.orthogonal import Recipe
-    from orthocal.tables import require_folder
 
     Recipe(None, asked.clip, asked.seed, asked.jobs)
     Learning(None, asked.folds, asked.clip, asked.seed, cluster.sample)
     if cluster.scheduler is not None and asked.jobs != -1:
         raise OrthocalError("`--jobs` must be left out with `--scheduler`, whose workers are counted where they start.")
-    require_folder(output.out)
     frame = read_frame(asked.data)
-    columns = _columns(asked, cluster.key, list(frame.columns))
+    columns = _columns(asked, list(frame.columns))
     empty = pa.Table.from_pandas(make_meta(frame))
     levels = {name: level_of(getattr(asked, name), empty, asked.treatment) for name in ("arm", "control")}
     effect = chosen_effect(asked.effect, **levels, **asked.settings)
@@ -190,7 +199,7 @@ def _checked(asked: Asked, cluster: Cluster, output: Output) -> Table:
     return Table(frame[list(needed)], columns, effect, by)
 
 
-def _columns(asked: Asked, key: str | None, there: Sequence[str]) -> Columns:
+def _columns(asked: Asked, there: Sequence[str]) -> Columns:
     """Return which column plays which part, each found by its name."""
     from orthocal.distributed.rows import Columns
     from orthocal.tables import require_column
@@ -200,20 +209,20 @@ def _columns(asked: Asked, key: str | None, there: Sequence[str]) -> Columns:
         return name
 
     roles = roles_of(asked.outcome, asked.treatment, asked.predictions[0], asked.instrument, asked.weight, asked.groups)
-    for role, name in {**roles, "key": key}.items():
+    for role, name in {**roles, "key": asked.key}.items():
         if name is not None:
             found(SPOKEN.get(role, role), name)
     for name in asked.predictions[1:]:
         found("prediction", name)
     for name in split_names(asked.by) if asked.by else ():
         found("subgroup", name)
-    names = covariate_names(there, roles, asked.covariates, (*asked.predictions, asked.propensity, key))
+    names = covariate_names(there, roles, asked.covariates, (*asked.predictions, asked.propensity, asked.key))
     covariates = tuple(found("covariate", name) for name in names)
     text = asked.propensity
     given = (
         {} if text is None else {propensity_name(roles): number_or(text, lambda column: found("propensity", column))}
     )
-    return Columns(**roles, key=key, covariates=covariates, given=given)  # type: ignore[arg-type]
+    return Columns(**roles, key=asked.key, covariates=covariates, given=given)  # type: ignore[arg-type]
 
 
 def _plan(asked: Asked, cluster: Cluster, table: Table, holdout: float) -> tuple[dict[str, str], Division]:

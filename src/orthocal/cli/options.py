@@ -63,7 +63,7 @@ Sample = Annotated[
 ]
 Key = Annotated[
     str | None,
-    typer.Option("--key", help="Column that tells rows apart; their contents if left out (engine dask)."),
+    typer.Option("--key", help="Column that tells rows apart, by which folds are drawn; their contents if left out."),
 ]
 Exact = Annotated[
     bool | None,

@@ -38,6 +38,7 @@ class Asked:
     covariates: str | None
     weight: str | None
     groups: str | None
+    key: str | None
     folds: int
     clip: float
     by: str | None
@@ -74,7 +75,7 @@ class Plan:
 
 def plan_of(asked: Asked, draws: int = DRAWS) -> Plan:
     """Read the table, find every column, and check what can be checked without learning anything."""
-    from orthocal.folds import assign_folds
+    from orthocal.folds import draw_folds
     from orthocal.nuisances.cross_fit import check_given
     from orthocal.observations import as_numbers
     from orthocal.orthogonal import Recipe
@@ -84,16 +85,19 @@ def plan_of(asked: Asked, draws: int = DRAWS) -> Plan:
     levels = {name: level_of(getattr(asked, name), table, asked.treatment) for name in ("arm", "control")}
     effect = chosen_effect(asked.effect, **levels, **asked.settings)
     roles = roles_of(asked.outcome, asked.treatment, asked.predictions[0], asked.instrument, asked.weight, asked.groups)
+    roles |= {"key": asked.key}
     X, observations, known = observe_table(table, roles, asked.covariates, asked.propensity, asked.predictions)
     predictions = {name: as_numbers(column(table, name, "prediction"), name) for name in asked.predictions}
     by = subgroups(table, asked.by)
     recipe = Recipe(clip=asked.clip, random_state=asked.seed, n_jobs=asked.jobs)
     nuisances = effect.nuisances(observations)
     given = check_given(nuisances, known, X, len(observations))
-    assign_folds(asked.folds, effect.strata(observations), observations.groups, asked.seed)
     learnt = [nuisance for nuisance in nuisances if not set(nuisance.names) <= set(given)]
+    if learnt:
+        draw_folds(asked.folds, effect.strata(observations), observations, asked.seed)  # refuses too few rows of an arm
     words = {
         **words_of_data(asked, effect, len(observations), X.column_names),
+        **({} if asked.key is None else {"key": asked.key}),
         "learners": words_of_learners(learnt, list(given)),
         "folds": f"{asked.folds}, draws of them {draws}: {len(learnt) * asked.folds * draws} learner fits",
         "clip": f"fitted propensities are kept inside [{asked.clip:g}, {1 - asked.clip:g}]",

@@ -10,25 +10,44 @@ import typer
 from orthocal.cli.screen import show_plan
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
     from pathlib import Path
 
     from orthocal.assessment import Assessment
     from orthocal.cli.planning import Plan
+    from orthocal.files.atomic import Results
     from orthocal.verified import Verified
 
-CALIBRATE_FILES = (
-    "report.html",
-    "before.png",
-    "after.png",
-    "before-after.png",
-    "map.json",
-    "assessment.json",
-    "calibrated.*",
-    "calibrated/part-*.parquet",
-)
-ASSESS_FILES = ("report.html", "reliability-*.png", "assessment.json")
-"""What a run may write into its folder."""
+BEFORE = ("report.html", "map.json", "assessment.json", "before.png")
+AFTER = ("after.png", "before-after.png")
+"""What `calibrate` writes into its folder besides the table, the latter with rows to judge the map on."""
+
+
+def results_of_calibrate(
+    command: str, out: Path, holdout: float, table: Sequence[str], data: Sequence[Path]
+) -> Results:
+    """Return where the results of a calibration go, having seen that nothing is in the way."""
+    from orthocal.files.atomic import Results
+
+    found = Results(out, command, (*BEFORE, *(AFTER if holdout else ()), *table), tuple(data))
+    found.require_free()
+    return found
+
+
+def results_of_assess(out: Path, predictions: Sequence[str], data: Sequence[Path]) -> Results:
+    """Return where verdicts go, having seen that nothing is in the way."""
+    from orthocal.files.atomic import Results
+
+    found = Results(out, "assess", ("report.html", "assessment.json", *pictures(predictions)), tuple(data))
+    found.require_free()
+    return found
+
+
+def pictures(predictions: Iterable[str]) -> list[str]:
+    """Return the names of files of reliability pictures, one for each prediction."""
+    from orthocal.tables import file_names
+
+    return [f"reliability-{name}.png" for name in file_names(predictions)]
 
 
 def spread_over_seeds(plan: Plan, verdicts: Mapping[str, Assessment], draws: int) -> dict[str, str]:
@@ -141,7 +160,9 @@ def print_json(record: Mapping[str, Any], as_json: bool) -> None:
         typer.echo(to_text(record), nl=False)
 
 
-def print_files(out: Path, patterns: Sequence[str], *, err: bool = False) -> None:
+def print_files(out: Path, *, err: bool = False) -> None:
     """Name the files a run has written; of those in a folder inside, the folder."""
-    names = sorted({file.relative_to(out).parts[0] for pattern in patterns for file in out.glob(pattern)})
+    from orthocal.files.manifest import manifest_of
+
+    names = sorted({name.partition("/")[0] for name in manifest_of(out).files})
     typer.echo(f"Wrote to {out}: {', '.join(names)}", err=err)

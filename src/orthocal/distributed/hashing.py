@@ -7,22 +7,12 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from orthocal.distributed.labels import canonical
+from orthocal.hashing import mixed
 
 if TYPE_CHECKING:
     import numpy.typing as npt
 
     from orthocal.arrays import Booleans, Integers
-
-STEP, FIRST, SECOND = np.uint64(0x9E3779B97F4A7C15), np.uint64(0xBF58476D1CE4E5B9), np.uint64(0x94D049BB133111EB)
-
-
-def mixed(key: npt.NDArray[np.uint64], seed: int) -> npt.NDArray[np.uint64]:
-    """Return well-mixed 64-bit numbers: the finaliser of SplitMix64 (Steele, Lea and Flood 2014)."""
-    with np.errstate(over="ignore"):
-        z = key + STEP * np.uint64(seed + 1)
-        z = (z ^ (z >> np.uint64(30))) * FIRST
-        z = (z ^ (z >> np.uint64(27))) * SECOND
-        return np.asarray(z ^ (z >> np.uint64(31)))
 
 
 def keys_of(frame: Any) -> npt.NDArray[np.uint64]:

@@ -23,7 +23,8 @@ from orthocal.effects import SummedEffect, sums_of
 from orthocal.errors import OrthocalError, require_inside, require_whole
 from orthocal.models import prediction_of
 from orthocal.nuisances.cross_fit import Fitted
-from orthocal.orthogonal import Recipe, origin_of
+from orthocal.origin import origin_of
+from orthocal.orthogonal import Recipe
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence

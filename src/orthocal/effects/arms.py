@@ -31,10 +31,10 @@ def is_binary(outcome: Floats) -> bool:
 
 def require_levels(treatment: Labels, *levels: tuple[str, Any]) -> None:
     """The treatment varies, and the levels that are asked for occur and differ."""
-    seen = np.unique(treatment)
-    if len(seen) == 1:
+    if (treatment == treatment[0]).all():  # which is faster to see than all levels
         raise OrthocalError(
-            f"The treatment must have at least two levels; every row is {seen.tolist()[0]!r}. Add rows of the other arm."
+            f"The treatment must have at least two levels; every row is {treatment[:1].tolist()[0]!r}. "
+            "Add rows of the other arm."
         )
     if len({level for _, level in levels}) < len(levels):
         raise OrthocalError(f"`arm` and `control` must differ; both are {levels[0][1]!r}.")

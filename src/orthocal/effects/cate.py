@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar
 
+import numpy as np
+
 from orthocal.effects.arms import (
     both_propensities,
     outcome_nuisance,
@@ -19,7 +21,9 @@ from orthocal.effects.words import Words
 from orthocal.losses import QuadraticLoss
 
 if TYPE_CHECKING:
-    from orthocal.arrays import Labels
+    from collections.abc import Mapping
+
+    from orthocal.arrays import Floats, Labels
     from orthocal.losses import Loss
     from orthocal.nuisances import Fitted, Nuisance
     from orthocal.observations import Observations
@@ -76,3 +80,11 @@ class CATE:
         overlap = overlap_of({"treated": (treated, pi1), "control": (control, pi0)}, fitted, observations.weight)
         weight = observations.weight
         return QuadraticLoss(weight * chi, weight, weight, observations.groups, overlap)
+
+    def reach(self, nuisances: Mapping[str, Floats], low: float, high: float) -> tuple[Floats, float]:
+        """Return the width of each row's pseudo-outcome over treatments and outcomes within `low` and `high`; of the effect."""
+        mu1, mu0, pi1 = nuisances["outcome_treated"], nuisances["outcome_control"], nuisances["propensity"]
+        pi0 = nuisances.get("propensity_control", 1 - pi1)
+        gap, ends = mu1 - mu0, (low, high)
+        values = [gap, *(gap + (y - mu1) / pi1 for y in ends), *(gap - (y - mu0) / pi0 for y in ends)]
+        return np.asarray(np.ptp(values, axis=0)), 2 * (high - low)

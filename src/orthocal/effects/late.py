@@ -42,8 +42,8 @@ class LATE:
         choice with weak instruments. They differ where :math:`\tau` and :math:`q` vary together: with half the people at
         :math:`\tau = 0, q = 0.8` and half at :math:`\tau = 1, q = 0.2` the answers are 0.5 and 0.2.
     min_first_stage : float
-        ``"population"`` divides by :math:`q`, moved away from 0 to this size, its sign kept; where that happens the answer
-        falls back on the average effect of compliers.
+        ``"population"`` divides by :math:`q`, which is kept this far on the side of 0 where its mean is: monotonicity fixes
+        the sign of the first stage. Where :math:`q` is moved the answer falls back on the average effect of compliers.
 
     Examples
     --------
@@ -96,7 +96,9 @@ class LATE:
         has, weight = self._instrument(observations) == 1, observations.weight
         pi, q = fitted["instrument_propensity"], fitted["treatment_z1"] - fitted["treatment_z0"]
         psi_y, psi_a = self._contrasts(observations, fitted)
-        weak = float(np.mean(np.abs(q) < self.min_first_stage))
+        above, below = fitted.sums.get("average", (weight @ psi_y, weight @ psi_a))
+        sign = -1.0 if below < 0 else 1.0
+        weak = float(np.mean(sign * q < self.min_first_stage))
         notes = _first_stage(psi_a, weight, weak, self.min_first_stage, observations)
         overlap = overlap_of(
             {"with instrument": (has, pi), "without instrument": (~has, 1 - pi)}, fitted, weight, notes
@@ -105,8 +107,9 @@ class LATE:
             return QuadraticLoss(weight * psi_y, weight * psi_a, weight, observations.groups, overlap)
         if not fitted.is_part:
             self._warn_if_weak(weak, notes)
-        above, below = fitted.sums.get("average", (weight @ psi_y, weight @ psi_a))
-        chi = late_pseudo_outcome(psi_y, psi_a, *self._effect_and_divisor(fitted, q, float(above / below)))
+        p = fitted["outcome_z1"] - fitted["outcome_z0"]
+        tau, divisor = effect_and_divisor(p, q, float(above / below), sign * self.min_first_stage)
+        chi = late_pseudo_outcome(psi_y, psi_a, tau, divisor)
         return QuadraticLoss(weight * chi, weight, weight, observations.groups, overlap)
 
     def _contrasts(self, observations: Observations, fitted: Fitted) -> tuple[Floats, Floats]:
@@ -123,13 +126,6 @@ class LATE:
             raise OrthocalError("Effect 'late' must have an `instrument`; none was given. Pass instrument=...")
         return observations.instrument
 
-    def _effect_and_divisor(self, fitted: Fitted, q: Floats, average: float) -> tuple[Floats, Floats]:
-        """The plug-in effect, and q away from 0. Where q is moved the effect is supplied apart, not as p / q (MATH 4)."""
-        strong = np.abs(q) >= self.min_first_stage
-        p = fitted["outcome_z1"] - fitted["outcome_z0"]
-        tau = np.where(strong, p / np.where(strong, q, 1.0), average)
-        return tau, np.where(strong, q, np.where(q < 0, -1.0, 1.0) * self.min_first_stage)
-
     def _warn_if_weak(self, weak: float, notes: tuple[str, ...]) -> None:
         if weak > MOST_WEAK:
             warnings.warn(
@@ -143,6 +139,16 @@ class LATE:
 def arm_contrast(value: Floats, has: Labels, pi: Floats, with_: Floats, without: Floats) -> Floats:
     r""":math:`\psi = m_1 - m_0 + H(v - m_z)`, :math:`H = z/\pi - (1-z)/(1-\pi)` (MATH 4 ii)."""
     return with_ - without + np.where(has, (value - with_) / pi, -(value - without) / (1 - pi))
+
+
+def effect_and_divisor(p: Floats, q: Floats, average: float, least: float) -> tuple[Floats, Floats]:
+    """Return the plug-in effect p / q, and q beyond `least`, whose sign is that of the mean first stage.
+
+    A fitted q on the other side of 0 contradicts monotonicity: it is as weak as one of 0, and is moved, not believed. Where q is
+    moved the effect is the average, not p / q (MATH 4).
+    """
+    strong = q * np.sign(least) >= abs(least)
+    return np.where(strong, p / np.where(strong, q, 1.0), average), np.where(strong, q, least)
 
 
 def late_pseudo_outcome(psi_y: Floats, psi_a: Floats, tau: Floats, q: Floats) -> Floats:

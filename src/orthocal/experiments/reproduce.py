@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import json
 import platform
+import shutil
 from typing import TYPE_CHECKING
 
 from orthocal import __version__
-from orthocal.experiments.resumable import RESULTS, run_resumable
+from orthocal.experiments.resumable import COMMAND, RESULTS, SETTINGS, run_resumable
+from orthocal.files.atomic import Results
 from orthocal.mapfile import write_text
 from orthocal.page import Code, Items, Marked, Page, Section, Text, render
 
@@ -30,11 +32,15 @@ def reproduce(
     advance: Callable[[int, int], None] | None = None,
 ) -> Findings:
     """Run what is missing of an experiment, then write its page and its claims beside the results; return the findings."""
+    results = Results(folder, COMMAND, (PAGE, CLAIMS))
+    results.require_free()
     rows = run_resumable(experiment, folder, repeats, jobs, advance or _silent)
     found = experiment.findings(rows)
-    write_text(folder / PAGE, render(page_of(experiment, found, len(rows), repeats)))
     record = [{"claim": claim.text, "held": claim.held, "measured": claim.measured} for claim in found.claims]
-    write_text(folder / CLAIMS, json.dumps(record, indent=1) + "\n")
+    with results.written() as new:
+        shutil.copy(folder / SETTINGS, new)  # one of the results, and still the same
+        write_text(new / PAGE, render(page_of(experiment, found, len(rows), repeats)))
+        write_text(new / CLAIMS, json.dumps(record, indent=1) + "\n")
     return found
 
 

@@ -13,23 +13,23 @@ import os
 import threading
 import time
 import warnings
-from contextlib import contextmanager
 from functools import cache
 from importlib.metadata import version
 from typing import TYPE_CHECKING, Any
 
 from orthocal import __version__
 from orthocal.errors import OrthocalError, OverlapWarning, SkewWarning
-from orthocal.mapfile import write_text
-from orthocal.tables import require_folder
+from orthocal.files.atomic import Results, alone, require_folder
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable
     from pathlib import Path
 
     from orthocal.experiments.protocol import Experiment, Key, Row
 
 RESULTS, SETTINGS = "results.csv", "run.json"
+COMMAND = "reproduce"
+"""Whose results they are."""
 
 
 def run_resumable(
@@ -40,8 +40,7 @@ def run_resumable(
 
     keys, settings = experiment.keys(repeats), _settings_of(experiment)
     require_folder(folder)
-    folder.mkdir(parents=True, exist_ok=True)
-    with _alone(folder):
+    with alone(folder):
         _require_same_run(settings, folder)
         rows = _finished(folder / RESULTS, experiment.keys(max(repeats, _most(folder / RESULTS))))
         advance(min(len(rows), len(keys)), len(keys))
@@ -159,7 +158,8 @@ def _require_same_run(settings: dict[str, Any], folder: Path) -> None:
     if not file.exists():
         if (folder / RESULTS).exists():
             raise OrthocalError(f"{folder} must hold {SETTINGS} beside {RESULTS}; it does not. Choose another --out.")
-        write_text(file, json.dumps(settings, indent=1) + "\n")
+        with Results(folder, COMMAND, (SETTINGS,)).written() as new:
+            (new / SETTINGS).write_text(json.dumps(settings, indent=1) + "\n", encoding="utf-8")
         return
     try:
         found = dict(json.loads(file.read_text()))
@@ -173,19 +173,3 @@ def _require_same_run(settings: dict[str, Any], folder: Path) -> None:
                 f"The results in {folder} are of {name} {found.get(name)!r}, not {wanted!r}. "
                 "Choose another --out, or delete the folder."
             )
-
-
-@contextmanager
-def _alone(folder: Path) -> Iterator[None]:
-    """One run at a time per folder; the lock goes with the process, however it ends."""
-    try:
-        import fcntl
-    except ImportError:  # no such locks on this system
-        yield
-        return
-    with (folder / ".lock").open("w") as lock:
-        try:
-            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except OSError:
-            raise OrthocalError(f"Another run is writing to {folder}. Wait for it, or choose another --out.") from None
-        yield

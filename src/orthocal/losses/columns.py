@@ -7,12 +7,16 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 
+from orthocal.laws import TableLaw
+
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from orthocal.losses.protocol import Loss
 
 L = TypeVar("L", bound="Loss")
+LAW = "law "
+"""How columns of a conditional law begin: one for each level of its table."""
 
 
 def columns_of(loss: Any) -> dict[str, Any]:
@@ -21,14 +25,25 @@ def columns_of(loss: Any) -> dict[str, Any]:
     kept = {name: value for name, value in found.items() if isinstance(value, np.ndarray) and len(value) == len(loss)}
     if "weight" in kept and kept["weight"] is kept.get("denominator"):
         del kept["weight"]
+    law: Any = getattr(loss, "law", None)
+    if hasattr(law, "tabulated"):
+        kept |= {f"{LAW}{j}": column for j, column in enumerate(law.tabulated().table.T)}
     return kept
 
 
 def of_columns(like: L, columns: Mapping[str, Any]) -> L:
-    """Return a loss of the same kind with these columns; a law of the outcome is left out, so that it stays at its level."""
-    weight = columns.get("weight", columns.get("denominator"))
-    left: dict[str, Any] = {"groups": None, "overlap": None} | ({"law": None} if hasattr(like, "law") else {})
-    return replace(like, **{**left, **columns, "weight": weight})  # type: ignore[type-var]
+    """Return a loss of the same kind with these columns; without columns of a conditional law it stays at its level."""
+    own = {name: column for name, column in columns.items() if not name.startswith(LAW)}
+    weight = own.get("weight", own.get("denominator"))
+    left: dict[str, Any] = {"groups": None, "overlap": None} | (
+        {"law": _law(like, columns)} if hasattr(like, "law") else {}
+    )
+    return replace(like, **{**left, **own, "weight": weight})  # type: ignore[type-var]
+
+
+def _law(like: Any, columns: Mapping[str, Any]) -> TableLaw | None:
+    table = [column for name, column in columns.items() if name.startswith(LAW)]
+    return TableLaw(like.law.tabulated().levels, np.column_stack(table)) if table else None
 
 
 def joined(losses: Sequence[L]) -> L:

@@ -21,7 +21,7 @@ from orthocal.observations import as_numbers
 from orthocal.progress import followed
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
+    from collections.abc import Collection, Iterator, Mapping, Sequence
 
     from orthocal.arrays import Floats, Integers
     from orthocal.nuisances.nuisance import Nuisance
@@ -67,6 +67,7 @@ def cross_fit(
     weight: Floats | None = None,
     clip: float = 0.01,
     evaluate: Sequence[int] | None = None,
+    order: Integers | None = None,
     random_state: Any = None,
     n_jobs: int | None = None,
 ) -> Fitted:
@@ -79,6 +80,8 @@ def cross_fit(
     evaluate : sequence of int, optional
         The folds to predict, all by default; the answer covers the rows of these folds only. Sample splitting is two folds of
         which one is evaluated.
+    order : array of shape (rows,), optional
+        The rows in the order in which learners see them, which what they learn can depend on; as they stand by default.
     n_jobs : int, optional
         Fits that run at once. Every fit uses one thread, so answers do not depend on this.
     """
@@ -88,8 +91,9 @@ def cross_fit(
     kept = np.flatnonzero(np.isin(fold, folds))
     seeds = generator(random_state).integers(2**31, size=(len(nuisances), int(fold.max()) + 1))
     wanted = [(j, n) for j, n in enumerate(nuisances) if not set(n.names) <= set(given)]
+    order = np.arange(len(fold)) if order is None else order
     jobs = [
-        delayed(_fit_and_predict)(learner[n.name], n, X, fold, k, weight, int(seeds[j, k]))
+        delayed(_fit_and_predict)(learner[n.name], n, X, fold, k, weight, int(seeds[j, k]), order)
         for j, n in wanted
         for k in folds
     ]
@@ -99,15 +103,20 @@ def cross_fit(
         parts = [next(answers) for _ in folds]
         together = np.empty((len(fold), *parts[0].shape[1:]))
         for k, part in zip(folds, parts, strict=True):
-            together[fold == k] = part
+            together[order[fold[order] == k]] = part
         values.update(nuisance.named(together[kept]))
     values.update({name: value[kept] for name, value in given.items()})
     return clip_fitted(nuisances, values, given, clip, fold[kept])
 
 
+def to_learn(nuisances: Sequence[Nuisance], known: Collection[str]) -> list[Nuisance]:
+    """Return the nuisances that are not known."""
+    return [nuisance for nuisance in nuisances if not set(nuisance.names) <= set(known)]
+
+
 def check_given(nuisances: Sequence[Nuisance], given: Mapping[str, Any] | None, X: Any, n: int) -> dict[str, Any]:
     """Return the nuisances a user knows, each a number, an array, a function of X or a Law, as an array or a Law each."""
-    names = {name: nuisance for nuisance in nuisances for name in nuisance.names}
+    names = {name: nuisance for nuisance in nuisances for name in (*nuisance.names, *nuisance.extras)}
     known: dict[str, Any] = {}
     for name, value in (given or {}).items():
         if name not in names:
@@ -157,11 +166,19 @@ class Learnt:
 
 
 def fit_one(
-    learner: Any, nuisance: Nuisance, X: Floats, fold: Integers, k: int, weight: Floats | None, seed: int
+    learner: Any,
+    nuisance: Nuisance,
+    X: Floats,
+    fold: Integers,
+    k: int,
+    weight: Floats | None,
+    seed: int,
+    order: Integers | None = None,
 ) -> Learnt:
     """Learn one nuisance outside one fold, on one thread: threads of several fits on few cores wait for each other."""
     features = X if nuisance.features is None else nuisance.features
-    train = fold != k if nuisance.rows is None else (fold != k) & nuisance.rows
+    own = fold != k if nuisance.rows is None else (fold != k) & nuisance.rows
+    train = np.flatnonzero(own) if order is None else order[own[order]]
     target = nuisance.target[train]
     if len(target) == 0:
         raise OrthocalError(
@@ -182,12 +199,19 @@ def fit_one(
 
 
 def _fit_and_predict(
-    learner: Any, nuisance: Nuisance, X: Floats, fold: Integers, k: int, weight: Floats | None, seed: int
+    learner: Any,
+    nuisance: Nuisance,
+    X: Floats,
+    fold: Integers,
+    k: int,
+    weight: Floats | None,
+    seed: int,
+    order: Integers,
 ) -> Floats:
-    """One nuisance of one fold."""
-    learnt = fit_one(learner, nuisance, X, fold, k, weight, seed)
+    """One nuisance of one fold; rows are asked about in the same order, for in some learners even that moves the last digit."""
+    learnt = fit_one(learner, nuisance, X, fold, k, weight, seed, order)
     with _said_of(learner, nuisance):
-        return learnt((X if nuisance.features is None else nuisance.features)[fold == k])
+        return learnt((X if nuisance.features is None else nuisance.features)[order[fold[order] == k]])
 
 
 @contextmanager

@@ -42,6 +42,8 @@ class Nuisance:
         Turns the learner into an estimator of something else, such as a derivative or a whole conditional law.
     outputs : tuple of str
         Names of the columns that estimator predicts; the nuisance's own name by default.
+    extras : tuple of str
+        Names of further columns behind the outputs that the loss can do without: who gives the outputs need not give them.
     finish : callable
         Turns the predicted values of all rows into what the loss works with.
     call : callable
@@ -57,17 +59,18 @@ class Nuisance:
     features: Floats | None = None
     wrap: Callable[[Any], Any] | None = None
     outputs: tuple[str, ...] = ()
+    extras: tuple[str, ...] = ()
     finish: Callable[[Floats], Any] = field(default=_as_it_is)
     call: Callable[[Callable[..., Any], Any], Any] = field(default=_of_covariates)
 
     @property
     def names(self) -> tuple[str, ...]:
-        """What it provides."""
+        """What it provides, and must be given in its place."""
         return self.outputs or (self.name,)
 
     def named(self, values: Floats) -> dict[str, Any]:
         """Return what was predicted by name: one entry per output, or the finished whole."""
         finished = self.finish(values)
         if self.outputs:
-            return {name: finished[:, j] for j, name in enumerate(self.outputs)}
+            return {name: finished[:, j] for j, name in enumerate((*self.outputs, *self.extras))}
         return {self.name: finished}

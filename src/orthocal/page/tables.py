@@ -31,8 +31,9 @@ def numbers_table(verdicts: Mapping[str, Assessment]) -> Table:
         "its interval ": [between(a.average.interval) for a in verdicts.values()],
         "slope (1 when calibrated)": [_slope(a) for a in verdicts.values()],
         "mean loss": [number(a.risk) for a in verdicts.values()],
-        "part of it miscalibration": [number(a.decomposition.miscalibration) for a in verdicts.values()],
-        "part of it discrimination": [number(a.decomposition.discrimination) for a in verdicts.values()],
+        "= miscalibration": [number(a.decomposition.miscalibration) for a in verdicts.values()],
+        "- discrimination": [number(a.decomposition.discrimination) for a in verdicts.values()],
+        "+ uncertainty": [number(a.decomposition.uncertainty) for a in verdicts.values()],
         "ranking, AUTOC (0 by chance)": [_autoc(a) for a in verdicts.values()],
     }
     level = next(iter(verdicts.values())).level

@@ -67,9 +67,9 @@ def ratios(numerator: Floats, denominator: Floats) -> Floats:
     return numerator / denominator
 
 
-def narrowest(low: float, high: float) -> float:
+def narrowest(low: float, high: float, precision: float = PRECISION) -> float:
     """Return the width at which halving between two bounds stops: by their distance, not by how far they are from 0."""
-    return max(PRECISION * (high - low), ROUNDING * max(abs(low), abs(high)))
+    return max(precision * (high - low), ROUNDING * max(abs(low), abs(high)))
 
 
 def finite_bounds(loss: Loss) -> tuple[float, float]:
