@@ -85,10 +85,10 @@ def test_linear_equals_weighted_least_squares():
     np.testing.assert_allclose([learnt.intercept, learnt.slope], [intercept, slope], rtol=1e-10)
 
 
-def test_linear_needs_spread_where_masses_can_be_negative():
+def test_linear_is_flat_where_masses_leave_no_spread():
+    # Pooled until the mass is positive, all three rows are one run of mass 1 and numerator 3.
     loss = QuadraticLoss(np.ones(3), np.array([-1.0, 3.0, -1.0]))
-    with pytest.raises(OrthocalError, match="spread"):
-        Linear().fit([-1.0, 0.0, 1.0], loss)
+    assert Linear().fit([0.0, 1.0, 2.0], loss).map_.predict([0.0, 5.0]).tolist() == [3.0, 3.0]
 
 
 @pytest.mark.parametrize(("n", "bins"), [(100, 4), (10, 4), (7, 3), (1000, 20), (3, 20)])

@@ -6,6 +6,7 @@ from xml.etree import ElementTree as ET
 
 import numpy as np
 import pytest
+from scipy.stats import t as t_law
 from sklearn.linear_model import LinearRegression, LogisticRegression
 
 from orthocal import CATE, CausalCalibrator, CrossCalibratedModel, QuadraticLoss, assess, compare
@@ -101,7 +102,7 @@ def test_the_picture_has_a_point_per_bin_and_one_scale(judged):
 def test_bars_are_the_intervals(judged):
     paths = {p.get("stroke-width"): p.get("d") for p in parsed(judged).iter("path") if p.get("stroke-width")}
     length = {w: [abs(float(a) - float(b)) for a, b in re.findall(r" ([\d.]+)V([\d.]+)", d)] for w, d in paths.items()}
-    ratio = judged.linf.band / 1.959964
+    ratio = judged.linf.band / t_law.ppf(0.975, judged.bins["n"] - 1)
     np.testing.assert_allclose(np.divide(length["1"], length["3"]), ratio, rtol=0.02)
 
 

@@ -7,9 +7,9 @@ from html import escape
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from scipy.stats import norm
 
-from orthocal.assessment.wording import between, number
+from orthocal.assessment.bin_table import hull, reaches
+from orthocal.assessment.wording import between, number, parts_of_loss
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -97,9 +97,7 @@ def _predictor_rows(a: Assessment) -> list[Row]:
 
 
 def _loss_row(a: Assessment) -> Row:
-    d = a.decomposition
-    parts = f"miscalibration {number(d.miscalibration)} - discrimination {number(d.discrimination)}"
-    return ("mean loss", number(a.risk), f"= {parts} + uncertainty {number(d.uncertainty)}")
+    return ("mean loss", number(a.risk), parts_of_loss(a.decomposition))
 
 
 def _value_rows(a: Assessment) -> list[Row]:
@@ -160,17 +158,22 @@ class Scale:
 
 def _reliability(a: Assessment) -> str:
     """Draw estimated against predicted effect with both bars; where units differ, minus the residuals against zero."""
-    prediction, error = a.bins["prediction"], a.bins["standard_error"]
-    diagonal = a.curve is not None
-    height = a.bins["target"] if diagonal else -a.bins["residual"]
-    pointwise, simultaneous = float(norm.ppf((1 + a.level) / 2)) * error, (a.linf.band or 0.0) * error
-    up = _hull(np.concatenate([height - simultaneous, height + simultaneous, prediction if diagonal else np.zeros(1)]))
+    prediction, diagonal = a.bins["prediction"], a.curve is not None
+    height, sign = (a.bins["target"], 1) if diagonal else (-a.bins["residual"], -1)
+    up = _hull(np.concatenate([hull(a.bins, height, sign), prediction if diagonal else np.zeros(1)]))
     scale = Scale(up, up) if diagonal else Scale(_hull(prediction), up)
     words = ("predicted effect", "estimated effect") if diagonal else ("prediction", f"too high or low, {a.unit}")
     marks = [
         _line(scale, scale.across, scale.across if diagonal else (0.0, 0.0), 'stroke-dasharray="5 3" opacity="0.5"'),
-        *(_bars(scale, prediction, height, reach, width) for reach, width in ((simultaneous, 1), (pointwise, 3))),
-        *(f'<circle cx="{scale.x(v)}" cy="{scale.y(h)}" r="3.5"/>' for v, h in zip(prediction, height, strict=True)),
+        *(
+            _bars(scale, prediction, height, reaches(a.bins, name)[::sign], width)
+            for name, width in (("band", 1), ("residual", 3))
+        ),
+        *(
+            f'<circle cx="{scale.x(v)}" cy="{scale.y(h)}" r="3.5"/>'
+            for v, h in zip(prediction, height, strict=True)
+            if np.isfinite(h)
+        ),
     ]
     return _picture(scale, words, marks, "Reliability plot")
 
@@ -209,8 +212,9 @@ def _line(scale: Scale, across: tuple[float, float], up: tuple[float, float], st
 
 
 def _bars(scale: Scale, prediction: Floats, height: Floats, reach: Floats, width: int) -> str:
-    ends = zip(scale.x(prediction), scale.y(height - reach), scale.y(height + reach), strict=True)
-    path = "".join(f"M{x} {low}V{high}" for x, low, high in ends)
+    """Draw the bars that have both ends, as far as the picture goes."""
+    ends = zip(prediction, *np.clip([height - reach[0], height + reach[1]], *scale.up), strict=True)
+    path = "".join(f"M{scale.x(v)} {scale.y(low)}V{scale.y(high)}" for v, low, high in ends if np.isfinite(low + high))
     return f'<path d="{path}" stroke="currentColor" stroke-width="{width}"/>'
 
 

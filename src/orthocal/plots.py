@@ -6,16 +6,17 @@ from typing import TYPE_CHECKING, Any
 
 import matplotlib.pyplot as plt
 import numpy as np
-from scipy.stats import norm
 
+from orthocal.assessment.bin_table import hull, reaches
 from orthocal.errors import OrthocalError
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
 
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
+    from orthocal.arrays import Floats
     from orthocal.assessment import Assessment
     from orthocal.maps import Map
 
@@ -29,24 +30,21 @@ def reliability(
 
     Thick bars are pointwise intervals, thin ones the simultaneous band: the diagonal should cross all thin bars. `curve` draws
     the nondecreasing curve with its band instead. Where residuals are not in units of the effect (quantiles, expectiles), they
-    are drawn themselves, against zero.
+    are drawn themselves, against zero. Bins of a ratio effect whose mass is not away from 0 are not drawn, nor bars without end.
     """
     ax = _axes(ax, (5.2, 5.2))
     if assessment.curve is None:
         return residuals(assessment, ax, title=title, **style)
     bins = assessment.bins
-    pointwise = norm.ppf((1 + assessment.level) / 2) * bins["standard_error"]
-    simultaneous = (assessment.linf.band or 0.0) * bins["standard_error"]
     style = {"color": ACCENT, "marker": "o", "markersize": 5.5, "linestyle": "none", **style}
-    low, high = _limits(assessment, simultaneous)
+    low, high = _limits(assessment)
     ax.axline((low, low), slope=1, color=GREY, linewidth=1, linestyle=(0, (5, 3)), zorder=1)
     if curve:
         fit = assessment.curve
         ax.fill_between(fit.prediction, fit.lower, fit.upper, step="mid", color=style["color"], alpha=0.2, linewidth=0)
         ax.step(fit.prediction, fit.target, where="mid", color=style["color"])
     else:
-        ax.errorbar(bins["prediction"], bins["target"], yerr=simultaneous, **{**style, "elinewidth": 0.9, "marker": ""})
-        ax.errorbar(bins["prediction"], bins["target"], yerr=pointwise, **{**style, "elinewidth": 2.6})
+        _bars(ax, bins, bins["target"], 1, style)
     ax.set(xlim=(low, high), ylim=(low, high), box_aspect=1, title=title)
     _density(assessment, ax)
     return _labelled(ax, assessment, "predicted effect", "estimated effect of people with that prediction")
@@ -57,11 +55,8 @@ def residuals(assessment: Assessment, ax: Axes | None = None, *, title: str | No
     ax = _axes(ax, (5.6, 4.2))
     bins = assessment.bins
     style = {"color": ACCENT, "marker": "o", "markersize": 5.5, "linestyle": "none", **style}
-    pointwise = norm.ppf((1 + assessment.level) / 2) * bins["standard_error"]
-    simultaneous = (assessment.linf.band or 0.0) * bins["standard_error"]
     ax.axhline(0, color=GREY, linewidth=1, linestyle=(0, (5, 3)), zorder=1)
-    ax.errorbar(bins["prediction"], -bins["residual"], yerr=simultaneous, **{**style, "elinewidth": 0.9, "marker": ""})
-    ax.errorbar(bins["prediction"], -bins["residual"], yerr=pointwise, **{**style, "elinewidth": 2.6})
+    _bars(ax, bins, -bins["residual"], -1, style)
     _density(assessment, ax)
     ax.set_title(title or "")
     return _labelled(ax, assessment, "prediction (outcome units)", f"too high (+) or too low (-), {assessment.unit}")
@@ -187,13 +182,18 @@ def _labelled(ax: Axes, assessment: Assessment, x: str, y: str) -> Axes:
     return ax
 
 
-def _limits(assessment: Assessment, reach: Any) -> tuple[float, float]:
+def _bars(ax: Axes, bins: Mapping[str, Floats], height: Floats, sign: int, style: dict[str, Any]) -> None:
+    """Draw a mark for each bin with its thin and thick bar; `sign` is that of the residual in the height."""
+    for name, look in (("band", {"elinewidth": 0.9, "marker": ""}), ("residual", {"elinewidth": 2.6})):
+        ax.errorbar(bins["prediction"], height, yerr=reaches(bins, name)[::sign], **{**style, **look})
+
+
+def _limits(assessment: Assessment) -> tuple[float, float]:
     """Hull of the points and their bars; predictions further out are in the outer bins."""
     bins = assessment.bins
-    low = min(bins["prediction"].min(), (bins["target"] - reach).min())
-    high = max(bins["prediction"].max(), (bins["target"] + reach).max())
-    margin = 0.08 * (high - low) or 1.0
-    return float(low - margin), float(high + margin)
+    known = np.concatenate([bins["prediction"], hull(bins, bins["target"], 1)])
+    margin = 0.08 * float(np.ptp(known)) or 1.0
+    return float(known.min()) - margin, float(known.max()) + margin
 
 
 def _density(assessment: Assessment, ax: Axes) -> None:

@@ -5,13 +5,14 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import partial
-from typing import TYPE_CHECKING, Any, overload
+from typing import TYPE_CHECKING, Any, NamedTuple, overload
 
 import numpy as np
 from scipy.stats import t as t_law
 
 from orthocal.assessment.best_line import best_line
-from orthocal.assessment.bins import at_constant, at_prediction, mean_residual, residual_moments, table
+from orthocal.assessment.bin_table import intervals, shown_bins, table
+from orthocal.assessment.bins import at_constant, at_prediction, mean_residual, residual_moments
 from orthocal.assessment.bins_test import bins_test
 from orthocal.assessment.curve import monotone_curve
 from orthocal.assessment.cutting import cut
@@ -28,6 +29,7 @@ from orthocal.assessment.minimisers import minimisers
 from orthocal.assessment.parts import Average
 from orthocal.assessment.range_test import range_test
 from orthocal.assessment.rate import rate
+from orthocal.assessment.ratios import against_all, mean_mass
 from orthocal.assessment.records import Assessment
 from orthocal.assessment.score_interval import score_interval
 from orthocal.assessment.subgroups import judge_groups, subgroups
@@ -46,6 +48,7 @@ if TYPE_CHECKING:
     from orthocal.arrays import Floats
     from orthocal.assessment.bins import Binned
     from orthocal.assessment.parts import TestResult
+    from orthocal.assessment.ratios import MeanMass, Shown
     from orthocal.assessment.sweeps import Piece, Rows, Stage
     from orthocal.losses import Loss, Overlap
 
@@ -136,6 +139,16 @@ MOST_SHOWN = 1000
 """Predictions kept for pictures."""
 
 
+class Bins(NamedTuple):
+    """Moments of the bins for tests and for sizes, what their gaps are made of, their table and their test."""
+
+    tested: Binned
+    sized: Binned
+    shown: Shown
+    columns: dict[str, Floats]
+    test: TestResult
+
+
 @dataclass(frozen=True)
 class Settings:
     """How a verdict is reached: everything that is not data."""
@@ -166,13 +179,14 @@ def judge(
     rows: Rows, settings: Settings, groups: Iterable[tuple[str, str, Rows]], overlap: Overlap | None
 ) -> Assessment:
     """Return the verdict on sorted rows, wherever they are, and on their subgroups."""
-    units = answer(rows, count_units(rows))
+    known = answered(rows, {"units": count_units(rows), "mass": mean_mass(rows)})
+    units, mass = known["units"], known["mass"]
     if units < 2:
         raise OrthocalError(f"A verdict must rest on at least two rows, or clusters; there is {units}. Use more data.")
     rng, level, like = generator(settings.random_state), settings.level, rows.like
     stages: dict[str, Stage[Any]] = {
-        "bins": _bins(rows, settings.bins),
-        "linear": linear_test(rows, level),
+        "bins": _bins(rows, mass, settings),
+        "linear": against_all(linear_test(rows, level), mass),
         "range": range_test(rows, settings.draws, rng),
         "average": _average(rows, level),
         "decomposition": decompose(rows, rng),
@@ -181,13 +195,17 @@ def judge(
     }
     if settings.cost is not None:
         stages["value"] = decision_value(rows, settings.cost, level)
+    if mass is not None:  # the test asks for no mass, the line of the effect does
+        stages["line"] = linear_test(rows, level)
     found = answered(rows, stages)
-    (binned, columns, by_bins), (linear, predictor) = found["bins"], found["linear"]
-    predictor = predictor or answer(rows, best_line(rows, columns, found["average"], level))
-    widest = largest_error(binned, level, settings.draws, rng)
-    estimate, standard_error = squared_error(binned)
-    detectable = minimum_detectable_error(binned, level)
-    interval = error_interval(binned, level)
+    bins: Bins = found["bins"]
+    linear, predictor = found["linear"][0], found.get("line", found["linear"])[1]
+    predictor = predictor or answer(rows, best_line(rows, bins.columns, found["average"], level))
+    widest = largest_error(bins.tested, level, settings.draws, rng)
+    columns = bins.columns | intervals(bins.tested, bins.shown, level, widest.band or 0.0)
+    estimate, standard_error = squared_error(bins.sized)
+    detectable = minimum_detectable_error(bins.tested, level)
+    interval = error_interval(bins.sized, level)
     if interval[1] == 0:  # the bins agree better than chance would have it, which shows no error, not an error of 0
         interval = (0.0, detectable)
     risk, decomposition = found["decomposition"]
@@ -197,10 +215,10 @@ def judge(
         "error_squared": estimate,
         "standard_error": standard_error,
         "interval": interval,
-        "l1": mean_absolute_error(binned),
+        "l1": mean_absolute_error(bins.tested),
         "linf": widest,
         "bins": columns,
-        "tests": {"linear": linear, "bins": by_bins, "range": found["range"]},
+        "tests": {"linear": linear, "bins": bins.test, "range": found["range"]},
         "minimum_detectable_error": detectable,
         "average": found["average"],
         "risk": risk,
@@ -210,7 +228,7 @@ def judge(
         "value": found.get("value"),
         "groups": judge_groups(groups, settings.bins, level),
         "sensitivity": sensitivity(interval),
-        "curve": monotone_curve(like, columns, widest.band or 0.0),
+        "curve": monotone_curve(like, columns),
         "overlap": overlap,
         "unit": like.unit,
         "level": level,
@@ -220,13 +238,14 @@ def judge(
     return Assessment(**numbers, verdict=verdict(numbers), origin=getattr(like, "origin", None))
 
 
-def _bins(rows: Rows, bins: int) -> Stage[tuple[Binned, dict[str, Floats], TestResult]]:
+def _bins(rows: Rows, mass: MeanMass | None, settings: Settings) -> Stage[Bins]:
     """What depends on the bins: moments, table, test."""
-    edges = yield from cut(bins)
-    binned = yield from residual_moments(rows, edges)
-    columns = yield from table(rows, binned)
-    test = yield from bins_test(rows, binned)
-    return binned, columns, test
+    edges = yield from cut(settings.bins)
+    tested = yield from against_all(residual_moments(rows, edges), mass)
+    shown, sized = yield from shown_bins(rows, tested, mass)
+    columns = yield from table(rows, tested, shown, settings.level)
+    test = yield from against_all(bins_test(rows, tested), mass)
+    return Bins(tested, sized, shown, columns, test)
 
 
 def _shown() -> Stage[tuple[int, Floats]]:

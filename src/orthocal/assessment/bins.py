@@ -11,7 +11,7 @@ from scipy.sparse import coo_array
 
 from orthocal.arrays import group_sums, sorting_order
 from orthocal.assessment.cutting import cut
-from orthocal.assessment.minimisers import minimisers
+from orthocal.assessment.ratios import against_all, mean_mass
 from orthocal.assessment.sweeps import Piece, Rows, Runs, SortedRows, Stage, answer, cluster_sums, merged, pair_codes
 from orthocal.errors import OrthocalError, require_positive_mass
 
@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from orthocal.arrays import Floats, Integers
     from orthocal.losses import Loss
 
+ROUNDING = 1e-12
 MOST_LEVERAGE = 0.9
 """Cap on a row's share of its bin's mass, so that a row that makes up a bin does not make its variance infinite."""
 
@@ -101,8 +102,9 @@ def binned(prediction: Floats, loss: Loss, bins: int) -> Binned:
 
 
 def _binned(rows: Rows, bins: int) -> Stage[Binned]:
+    mean = yield from mean_mass(rows)
     edges = yield from cut(bins)
-    return (yield from residual_moments(rows, edges))
+    return (yield from against_all(residual_moments(rows, edges), mean))
 
 
 def residual_moments(rows: Rows, edges: Floats) -> Stage[Binned]:
@@ -119,25 +121,34 @@ def residual_moments(rows: Rows, edges: Floats) -> Stage[Binned]:
     size, mass, total, mass_squared, squared = sums
     require_positive_mass(float(mass.sum()))
     if not (mass > 0).all():
-        raise OrthocalError(f"Every bin must have positive mass; one has {mass.min():.4g}. Use fewer `bins`.")
+        raise OrthocalError(
+            f"Every bin must have positive mass; one has {mass.min():.4g}. Use fewer `bins`, or is_ratio=True for a loss whose "
+            "masses are estimates."
+        )
     mean, whole = total / mass, float(mass.sum())
     if cells is None:
         covariance = np.diag(np.sum((yield partial(_row_squares, edges=edges, mean=mean, mass=mass)), axis=0))
         share_variance, clusters = np.diag(mass_squared / whole**2), int(size.sum())
     else:
-        covariance = _cross_products(_scaled(cells, cells.mass, cells.residual, mean, mass), cells)
+        covariance = _cross_products(scaled(cells, cells.mass, cells.residual, mean, mass), cells)
         share_variance, clusters = _cross_products(cells.mass / whole, cells), int(cells.unit.max()) + 1
     return Binned(
         edges,
         size.astype(np.int64) if cells is None else np.sum((yield partial(_sizes, edges=edges)), axis=0),
         mass,
         mean,
-        (total**2 - squared) / (mass**2 - mass_squared),
+        _pairs(mean, total**2 - squared, mass**2, mass_squared, covariance),
         covariance,
         clusters,
         share_variance,
         np.clip(mass**2 / mass_squared - 1, 1, size - 1),
     )
+
+
+def _pairs(mean: Floats, products: Floats, whole: Floats, own: Floats, covariance: Floats) -> Floats:
+    """Average products of different rows or clusters; the squared mean less its variance where one outweighs all others."""
+    apart = np.where(whole - own > ROUNDING * whole, whole - own, np.nan)
+    return np.where(np.isnan(apart), mean**2 - np.diag(covariance), products / apart)
 
 
 def _first_sums(cells: Runs | Cells, mass: Floats, residual: Floats) -> Floats:
@@ -158,10 +169,10 @@ def _cell_sums(piece: Piece, edges: Floats) -> tuple[Integers, Floats]:
 
 def _row_squares(piece: Piece, edges: Floats, mean: Floats, mass: Floats) -> Floats:
     runs = Runs(piece.prediction, edges)
-    return runs.sums(_scaled(runs, piece.loss.mass, piece.residual, mean, mass) ** 2)
+    return runs.sums(scaled(runs, piece.loss.mass, piece.residual, mean, mass) ** 2)
 
 
-def _scaled(cells: Runs | Cells, mass: Floats, residual: Floats, mean: Floats, mass_b: Floats) -> Floats:
+def scaled(cells: Runs | Cells, mass: Floats, residual: Floats, mean: Floats, mass_b: Floats) -> Floats:
     """Return the parts of the mean residuals' errors.
 
     A row pulls the mean towards itself by its share of the mass (HC2); equal masses give the usual size / (size - 1).
@@ -217,24 +228,3 @@ def _stray_squares(residual: Floats, mass: Floats, mean: float, total: float) ->
     gap = residual - mean * mass
     leverage = np.clip(mass / total, 0.0, MOST_LEVERAGE)
     return float((gap / (1 - leverage)) @ gap)
-
-
-def table(rows: Rows, binned: Binned) -> Stage[dict[str, Floats]]:
-    """Return the bin table: one array per column, one entry per bin."""
-    answers = yield partial(_pulled, edges=binned.edges)
-    target = yield from minimisers(rows, binned.edges)
-    return {
-        "n": binned.size.astype(float),
-        "mass": binned.mass,
-        "lower": np.concatenate([[answers[0][1]], binned.edges]),
-        "upper": np.concatenate([binned.edges, [answers[-1][2]]]),
-        "prediction": np.sum([pulled for pulled, _, _ in answers], axis=0) / binned.mass,
-        "target": target,
-        "residual": binned.residual,
-        "standard_error": np.sqrt(binned.variance),
-    }
-
-
-def _pulled(piece: Piece, edges: Floats) -> tuple[Floats, float, float]:
-    pulled = Runs(piece.prediction, edges).sums(piece.loss.mass * piece.prediction)
-    return pulled, piece.prediction[0], piece.prediction[-1]

@@ -36,6 +36,9 @@ def decompose(rows: Rows, rng: np.random.Generator) -> Stage[tuple[float, Decomp
     halves = yield from _halves(rows, rng)
     whole = all(least > 0 for least in (yield _least_mass))
     maps = yield from recalibrations(rows.like, halves)
+    if maps is None:
+        weight, total = np.sum((yield partial(_mean_loss, whole=whole)), axis=0)
+        return float(total / weight), Decomposition(None, None, None)
     sums = np.sum((yield partial(_mean_losses, halves=halves, maps=maps, whole=whole)), axis=0)
     mean, recalibrated, constant = (sums[1:] / sums[0]).tolist()
     return mean, Decomposition(mean - recalibrated, constant - recalibrated, constant)
@@ -43,6 +46,11 @@ def decompose(rows: Rows, rng: np.random.Generator) -> Stage[tuple[float, Decomp
 
 def _least_mass(piece: Piece) -> float:
     return float(piece.loss.mass.min())
+
+
+def _mean_loss(piece: Piece, whole: bool) -> Floats:
+    """Question: weight, and loss of the prediction."""
+    return np.array([piece.loss.weight.sum(), losses(piece.loss, piece.prediction, whole=whole).sum()])
 
 
 class Halves(NamedTuple):
@@ -86,8 +94,11 @@ MOST_GATHERED = 2**18
 
 
 @singledispatch
-def recalibrations(like: Loss, halves: Halves) -> Stage[list[Recalibrated]]:
-    """Return what each half says; any convex loss, by its rows, of which some stand for all where they are in many pieces."""
+def recalibrations(like: Loss, halves: Halves) -> Stage[list[Recalibrated] | None]:
+    """Return what each half says, None where one has no mass to say it with.
+
+    Any convex loss, by its rows, of which some stand for all where they are in many pieces.
+    """
     del like
     sizes = yield count_rows
     step = 1 if len(sizes) == 1 else -(-sum(sizes) // MOST_GATHERED)
@@ -115,7 +126,7 @@ def _refined(prediction: Floats, loss: Loss) -> StepMap:
 
 
 @recalibrations.register(QuadraticLoss)
-def _(like: QuadraticLoss, halves: Halves) -> Stage[list[Recalibrated]]:
+def _(like: QuadraticLoss, halves: Halves) -> Stage[list[Recalibrated] | None]:
     """Blocks of each piece are enough: pooling them gives what pooling the rows would."""
     del like
     found = yield _masses
@@ -124,6 +135,8 @@ def _(like: QuadraticLoss, halves: Halves) -> Stage[list[Recalibrated]]:
     answers = []
     for own in zip(*found, strict=True):
         blocks = Blocks.together(own)
+        if not blocks.denominator.sum() > 0:
+            return None
         everyone = np.zeros(len(blocks.level), dtype=np.int64)
         edges, values = monotone(blocks.loss, blocks.level)
         answers.append(Recalibrated(StepMap(edges, values), float(constants(blocks.loss, everyone, 1)[0])))

@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from orthocal.arrays import Floats, Integers
     from orthocal.assessment.sweeps import Piece, Rows, Stage
 
+ROUNDING = 1e-12
 LEAST_SPREAD = 1e-3
 """Share of the predictions' spread that must be left without any one row or cluster."""
 
@@ -127,6 +128,8 @@ Fit: TypeAlias = "tuple[Floats, Floats, float]"
 def _over_rows(scale: Scale) -> Stage[Fit]:
     """Leaving out row i moves the coefficients by A^-1 z_i e_i / (1 - h_i), with h_i its leverage: HC3, in two sweeps."""
     count, a, b, d, one, two = np.sum((yield partial(_moments, scale=scale)), axis=0)
+    if not is_spread(a, b, d):
+        return np.zeros(2), np.zeros((2, 2)), 0.0
     inverse = np.linalg.inv(np.array([[a, b], [b, d]]))
     coefficient = inverse @ np.array([one, two])
     answers = yield partial(_jackknifed, scale=scale, inverse=inverse, coefficient=coefficient)
@@ -136,6 +139,11 @@ def _over_rows(scale: Scale) -> Stage[Fit]:
     square, cross, far = np.sum([meat for _, meat in answers], axis=0)
     meat = np.array([[square, cross], [cross, far]])
     return coefficient, (count - 1) / count * (inverse @ meat @ inverse), smallest
+
+
+def is_spread(mass: float, first: float, second: float) -> bool:
+    """Whether the moments of the predictions, by mass, are those of several values: rounding and negative masses apart."""
+    return mass > 0 and mass * second - first * first > ROUNDING * mass * second
 
 
 def _columns(piece: Piece, scale: Scale) -> list[Floats]:
@@ -163,6 +171,8 @@ def _over_clusters(scale: Scale) -> Stage[Fit]:
     """The same over clusters: solve the two equations again without each, by Cramer's rule."""
     _, (m0, m1, m2, r0, r1) = merged((yield partial(_cluster_moments, scale=scale)))
     a, b, d, one, two = (float(column.sum()) for column in (m0, m1, m2, r0, r1))
+    if not is_spread(a, b, d):
+        return np.zeros(2), np.zeros((2, 2)), 0.0
     whole = a * d - b * b
     coefficient = np.array([one * d - b * two, a * two - one * b]) / whole
     a_, b_, d_, one_, two_ = a - m0, b - m1, d - m2, one - r0, two - r1

@@ -58,12 +58,13 @@ class Decomposition:
     """Mean loss = miscalibration - discrimination + uncertainty, by isotonic recalibration out of fold.
 
     Of a quadratic loss whose masses are all positive, mean loss and uncertainty are half mean squared distances; where a mass can
-    be 0 or negative (effect on the treated, on compliers), both are up to the same constant, and can be negative.
+    be 0 or negative (effect on the treated, on compliers), both are up to the same constant, and can be negative. None where half
+    of the rows of a ratio effect have no mass to recalibrate by.
     """
 
-    miscalibration: float
-    discrimination: float
-    uncertainty: float
+    miscalibration: float | None
+    discrimination: float | None
+    uncertainty: float | None
 
 
 @dataclass(frozen=True, eq=False)
@@ -104,7 +105,7 @@ class Decision:
 
 @dataclass(frozen=True)
 class Group:
-    """The verdict in one subgroup; numbers are None where it has too few rows."""
+    """The verdict in one subgroup; numbers are None where it has too few rows, sizes where a ratio effect has too little mass."""
 
     column: str
     level: str

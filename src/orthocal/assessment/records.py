@@ -44,7 +44,9 @@ class Assessment:
         Confidence interval of the error (not of its square).
     l1, linf : Distance
     bins : dict of str to array
-        Columns n, mass, lower, upper, prediction, target, residual, standard_error, one entry per bin.
+        Columns n, mass, lower, upper, prediction, target, residual, standard_error, one entry per bin, and the intervals of the
+        residual: residual_lower and residual_upper bin by bin, band_lower and band_upper for all bins at once. NaN (None in
+        `to_dict`) where a ratio effect has a bin whose mass is not away from 0.
     tests : dict of str to TestResult
     minimum_detectable_error : float
         An error of this size in every bin would have been seen with probability 0.8.
@@ -169,6 +171,9 @@ def _plain(value: Any) -> Any:
         return {field.name: _plain(getattr(value, field.name)) for field in fields(value)}
     if isinstance(value, dict):
         return {key: _plain(entry) for key, entry in value.items()}
-    if isinstance(value, tuple | list | np.ndarray):
+    if isinstance(value, np.ndarray):
+        # NaN is what a column does not show.
+        return [None if empty else entry for entry, empty in zip(value.tolist(), np.isnan(value), strict=True)]
+    if isinstance(value, tuple | list):
         return [_plain(entry) for entry in value]
     return value.item() if isinstance(value, np.generic) else value

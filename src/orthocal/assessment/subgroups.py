@@ -8,11 +8,13 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from scipy.stats import t as t_law
 
+from orthocal.assessment.bin_table import shown_bins
 from orthocal.assessment.bins import at_prediction, mean_residual, residual_moments
 from orthocal.assessment.cutting import cut
 from orthocal.assessment.error import error_interval, squared_error
 from orthocal.assessment.linear_test import linear_test
 from orthocal.assessment.parts import Group
+from orthocal.assessment.ratios import against_all, mean_mass
 from orthocal.assessment.sweeps import SortedRows, answer, count_rows, count_units
 from orthocal.errors import OrthocalError
 from orthocal.observations import as_labels
@@ -77,11 +79,16 @@ def _judge(name: str, label: str, rows: Rows, bins: int, level: float) -> Stage[
     count, units = sum((yield count_rows)), (yield from count_units(rows))
     if units < FEWEST_ROWS:
         return Group(name, label, count, None, None, None, None, None, None)
+    mass = yield from mean_mass(rows)
+    if mass is not None and not mass.is_clear(level):  # no size without a mass, but a test: it needs none
+        test, _ = yield from against_all(linear_test(rows, level), mass._replace(value=1.0))
+        return Group(name, label, count, None, None, None, None, test.p_value, None)
     edges = yield from cut(max(1, min(bins, count // ROWS_A_BIN)))
-    binned = yield from residual_moments(rows, edges)
+    tested = yield from against_all(residual_moments(rows, edges), mass)
+    _, binned = yield from shown_bins(rows, tested, mass)
     excess, error, _ = yield from mean_residual(rows, at_prediction)
     size = float(np.sqrt(max(squared_error(binned)[0], 0.0)))
     reach = float(t_law.ppf((1 + level) / 2, units - 1)) * error
-    test, _ = yield from linear_test(rows, level)
+    test, _ = yield from against_all(linear_test(rows, level), mass)
     interval = error_interval(binned, level)
     return Group(name, label, count, size, interval, excess, (excess - reach, excess + reach), test.p_value, None)

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from orthocal.arrays import Booleans
-    from orthocal.assessment.parts import TestResult
+    from orthocal.assessment.parts import Decomposition, TestResult
     from orthocal.assessment.records import Assessment, Comparison
 
 
@@ -117,8 +117,8 @@ def summary(assessment: Assessment) -> str:
 
 def _where(numbers: Mapping[str, Any]) -> list[str]:
     """Name the end of the predictions where the simultaneous band leaves the diagonal."""
-    bins, band = numbers["bins"], numbers["linf"].band or 0.0
-    beyond = np.abs(bins["residual"]) > band * bins["standard_error"]
+    bins = numbers["bins"]
+    beyond = (bins["band_lower"] > 0) | (bins["band_upper"] < 0)
     if beyond.all() or not beyond.any():
         return []
     sign = np.sign(bins["residual"])
@@ -179,9 +179,15 @@ def _rate(a: Assessment) -> list[str]:
 
 
 def _decomposition(a: Assessment) -> list[str]:
-    d = a.decomposition
+    return [f"mean loss            {number(a.risk)} {parts_of_loss(a.decomposition)}"]
+
+
+def parts_of_loss(d: Decomposition) -> str:
+    """Return what the mean loss is the sum of, in words."""
+    if d.miscalibration is None:
+        return "(too little mass to take it apart)"
     parts = f"miscalibration {number(d.miscalibration)} - discrimination {number(d.discrimination)}"
-    return [f"mean loss            {number(a.risk)} = {parts} + uncertainty {number(d.uncertainty)}"]
+    return f"= {parts} + uncertainty {number(d.uncertainty)}"
 
 
 def _value(a: Assessment) -> list[str]:

@@ -7,16 +7,21 @@ from typing import TYPE_CHECKING, Any, Self
 import numpy as np
 from sklearn.base import BaseEstimator
 
-from orthocal.arrays import is_sorted, sorting_order, step_of
-from orthocal.errors import require_whole
-from orthocal.losses import as_counts, rows_that_count
+from orthocal.arrays import group_sums, is_sorted, sorting_order, step_of
+from orthocal.errors import require_positive_mass, require_whole
+from orthocal.losses import as_counts, is_ratio, rows_that_count
 from orthocal.maps import StepMap
 from orthocal.observations import as_numbers
 from orthocal.solvers import constants
+from orthocal.solvers.monotone import enough_mass
 
 if TYPE_CHECKING:
-    from orthocal.arrays import Floats
+    from orthocal.arrays import Floats, Integers
     from orthocal.losses import Loss
+
+
+LEAST_FILLED = 0.2
+"""Mass of a bin of a ratio effect, as a share of the bins' mean; with less it joins the next one."""
 
 
 class Histogram(BaseEstimator):  # type: ignore[misc]
@@ -25,7 +30,8 @@ class Histogram(BaseEstimator):  # type: ignore[misc]
     Parameters
     ----------
     bins : int, default 20
-        Ties in the prediction can leave fewer: a bin never divides rows that share a prediction.
+        Ties in the prediction can leave fewer: a bin never divides rows that share a prediction. Bins of a ratio effect that
+        hold less than a fifth of their fair part of the mass, or a negative one, join their right neighbour.
 
     Examples
     --------
@@ -45,12 +51,21 @@ class Histogram(BaseEstimator):  # type: ignore[misc]
         prediction, loss = rows_that_count(as_numbers(prediction, "prediction", len(loss)), loss)
         edges = uniform_mass_edges(prediction, loss.weight, self.bins)
         group = step_of(prediction, edges)
+        if is_ratio(loss):
+            edges = edges[filled(group_sums(group, loss.mass, len(edges) + 1))]
+            group = step_of(prediction, edges)
         self.map_ = StepMap(edges, constants(loss, group, len(edges) + 1))
         return self
 
     def predict(self, prediction: Any) -> Floats:
         """Calibrated prediction for each prediction."""
         return self.map_.predict(prediction)
+
+
+def filled(mass: Floats) -> Integers:
+    """Return which edges to keep so that every bin of a ratio effect holds a fair part of the mass, from the left."""
+    require_positive_mass(float(mass.sum()))
+    return enough_mass(mass, LEAST_FILLED * float(mass.mean()))
 
 
 def uniform_mass_edges(prediction: Floats, weight: Floats, bins: int) -> Floats:

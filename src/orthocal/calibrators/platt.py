@@ -13,6 +13,7 @@ from orthocal.losses.units import restated, units_of
 from orthocal.maps import SigmoidMap
 from orthocal.observations import as_numbers
 from orthocal.solvers import affine, sigmoid
+from orthocal.solvers.monotone import positive_runs
 
 if TYPE_CHECKING:
     from orthocal.arrays import Floats
@@ -53,7 +54,8 @@ class Platt(BaseEstimator):  # type: ignore[misc]
         SigmoidMap(low, high, 0.0, 0.0)
         units = units_of(loss)
         ends = units.standard(np.array([low, high])).tolist()
-        self.map_ = SigmoidMap(low, high, *sigmoid(restated(loss, units), prediction, *ends))
+        level, convex = positive_runs(loss, prediction)
+        self.map_ = SigmoidMap(low, high, *sigmoid(restated(convex, units), level, *ends))
         return self
 
     def predict(self, prediction: Any) -> Floats:

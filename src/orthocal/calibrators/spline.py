@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Any, NamedTuple, Self
 
 import numpy as np
 from sklearn.base import BaseEstimator
@@ -14,12 +14,13 @@ from orthocal.losses.units import restated, units_of
 from orthocal.maps import SplineMap, StepMap
 from orthocal.observations import as_numbers
 from orthocal.solvers import constants, spline
+from orthocal.solvers.monotone import positive_runs
 from orthocal.solvers.spline import roughness, spline_design, spline_knots
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from orthocal.arrays import Floats
+    from orthocal.arrays import Floats, Integers
     from orthocal.losses import Loss
 
 SMOOTHINGS = (100.0, 1.0, 0.1, 0.01, 0.001, 1e-4, 1e-6)
@@ -69,18 +70,19 @@ class Spline(BaseEstimator):  # type: ignore[misc]
         units = units_of(loss)
         loss = restated(loss, units)
         knots = spline_knots(prediction, self.pieces)
-        design = spline_design(prediction, knots)
+        rows = _Basis(prediction, knots, spline_design(prediction, knots))
         penalty = roughness(knots)
-        self.smoothing_ = self._chosen(design, penalty, loss)
+        self.smoothing_ = self._chosen(rows, penalty, loss)
+        design, convex = rows.convex(np.arange(len(loss)), loss)
         # The basis adds up to 1 everywhere, so coefficients move with the units like any other value.
-        self.map_ = SplineMap(knots, units.original(spline(loss, design, self.smoothing_ * penalty)))
+        self.map_ = SplineMap(knots, units.original(spline(convex, design, self.smoothing_ * penalty)))
         return self
 
     def predict(self, prediction: Any) -> Floats:
         """Calibrated prediction for each prediction."""
         return self.map_.predict(prediction)
 
-    def _chosen(self, design: Floats, penalty: Floats, loss: Loss) -> float:
+    def _chosen(self, rows: _Basis, penalty: Floats, loss: Loss) -> float:
         """The smoothing with the least loss on rows left out."""
         candidates = tuple(SMOOTHINGS if self.smoothings is None else self.smoothings)
         if len(candidates) == 1 or len(loss) < 2 * self.folds:
@@ -88,9 +90,23 @@ class Spline(BaseEstimator):  # type: ignore[misc]
         fold = validation_folds(loss, self.folds, self.random_state)
         risk = np.zeros(len(candidates))
         for k in range(self.folds):
-            rest, own = loss[np.flatnonzero(fold != k)], loss[np.flatnonzero(fold == k)]
-            start = None
+            design, rest = rows.convex(np.flatnonzero(fold != k), loss)
+            own, left_out, start = loss[np.flatnonzero(fold == k)], rows.design[fold == k], None
             for j, candidate in enumerate(candidates):
-                start = spline(rest, design[fold != k], candidate * penalty, start)
-                risk[j] += float(own.value(design[fold == k] @ start).sum())
+                start = spline(rest, design, candidate * penalty, start)
+                risk[j] += float(own.value(left_out @ start).sum())
         return float(candidates[int(np.argmin(risk))])
+
+
+class _Basis(NamedTuple):
+    """The basis at each prediction."""
+
+    prediction: Floats
+    knots: Floats
+    design: Floats
+
+    def convex(self, some: Integers, loss: Loss) -> tuple[Floats, Loss]:
+        """Return basis and loss of some rows, pooled where negative masses would make their summed loss concave."""
+        own = loss[some]
+        level, pooled = positive_runs(own, self.prediction[some])
+        return (self.design[some] if pooled is own else spline_design(level, self.knots)), pooled

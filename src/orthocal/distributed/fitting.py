@@ -9,15 +9,16 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from orthocal.calibrators import Histogram, Identity, Isotonic, Linear, new_calibrator
+from orthocal.calibrators.histogram import filled
 from orthocal.calibrators.isotonic import isotonic_map
 from orthocal.distributed.ranges import blocks, ranges
 from orthocal.distributed.sketches import Counts, histogram_wanted
 from orthocal.distributed.summaries import CELLS
 from orthocal.errors import OrthocalError, require_at_least, require_whole
-from orthocal.losses import QuadraticLoss
+from orthocal.losses import QuadraticLoss, is_ratio
 from orthocal.maps import AffineMap, StepMap
 from orthocal.solvers.constants import ratios
-from orthocal.solvers.monotone import Blocks
+from orthocal.solvers.monotone import Blocks, pool
 
 if TYPE_CHECKING:
     from orthocal.arrays import Floats
@@ -60,6 +61,10 @@ def _(calibrator: Histogram, source: Source, *, exact: bool) -> Calibrator:
     wanted = histogram_wanted(source.sketch.counts, calibrator.bins)
     brackets = source.sketch.brackets(wanted, len(source.parts), source.kept)
     edges, numerator, denominator = source.bracketed(brackets).bins(wanted, brackets, float(source.sketch.level[-1]))
+    if is_ratio(source.like):
+        last = filled(denominator)
+        edges, numerator, denominator = pool(np.append(edges, np.inf), last, numerator, denominator)
+        edges = edges[:-1]
     calibrator.rows_ = source.sketch.counts.rows
     calibrator.map_ = StepMap(edges, ratios(numerator, denominator))
     return calibrator

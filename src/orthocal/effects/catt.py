@@ -62,7 +62,7 @@ class CATT:
         (pi1, pi0), weight = both_propensities(fitted), observations.weight
         numerator = numerator_of_treated(observations.outcome, treated, control, pi1, pi0, fitted["outcome_control"])
         overlap = overlap_of({"treated": (treated, pi1), "control": (control, pi0)}, fitted, observations.weight)
-        return QuadraticLoss(weight * numerator, weight * treated, weight, observations.groups, overlap)
+        return QuadraticLoss(weight * numerator, weight * treated, weight, observations.groups, overlap, is_ratio=True)
 
 
 def numerator_of_treated(

@@ -104,7 +104,7 @@ class LATE:
             {"with instrument": (has, pi), "without instrument": (~has, 1 - pi)}, fitted, weight, notes
         )
         if self.target == "compliers":
-            return QuadraticLoss(weight * psi_y, weight * psi_a, weight, observations.groups, overlap)
+            return QuadraticLoss(weight * psi_y, weight * psi_a, weight, observations.groups, overlap, is_ratio=True)
         if not fitted.is_part:
             self._warn_if_weak(weak, notes)
         p = fitted["outcome_z1"] - fitted["outcome_z0"]

@@ -56,4 +56,6 @@ class OverlapCATE:
         shown = np.clip(fitted["propensity"], fitted.clip, 1 - fitted.clip)  # for the summary only
         got = observations.treatment == 1
         overlap = overlap_of({"treated": (got, shown), "control": (~got, 1 - shown)}, fitted, weight)
-        return QuadraticLoss(weight * numerator, weight * surprise**2, weight, observations.groups, overlap)
+        return QuadraticLoss(
+            weight * numerator, weight * surprise**2, weight, observations.groups, overlap, is_ratio=True
+        )

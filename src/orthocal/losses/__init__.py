@@ -6,7 +6,16 @@ The loss is the hub: everything downstream sees only (prediction, loss).
 from orthocal.losses.columns import columns_of, joined, of_columns
 from orthocal.losses.expectile import ExpectileLoss
 from orthocal.losses.hinge import HingeLoss
-from orthocal.losses.protocol import Loss, Origin, Overlap, as_counts, rows_that_count, total_mass, without_overlap
+from orthocal.losses.protocol import (
+    Loss,
+    Origin,
+    Overlap,
+    as_counts,
+    is_ratio,
+    rows_that_count,
+    total_mass,
+    without_overlap,
+)
 from orthocal.losses.quadratic import QuadraticLoss
 
 __all__ = [
@@ -18,6 +27,7 @@ __all__ = [
     "QuadraticLoss",
     "as_counts",
     "columns_of",
+    "is_ratio",
     "joined",
     "of_columns",
     "rows_that_count",

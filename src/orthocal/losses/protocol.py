@@ -94,7 +94,10 @@ class Origin:
 
 @runtime_checkable
 class Loss(Protocol):
-    """What a loss must offer; an own loss with these members works with every solver and every verdict."""
+    """What a loss must offer; an own loss with these members works with every solver and every verdict.
+
+    A loss may also say `is_ratio`, which is False where it is left out (see `is_ratio`).
+    """
 
     @property
     def mass(self) -> Floats:
@@ -168,6 +171,15 @@ def without_overlap(loss: Loss) -> Loss:
     if loss.overlap is None or not is_dataclass(loss):
         return loss
     return cast("Loss", replace(cast("Any", loss), overlap=None))
+
+
+def is_ratio(loss: Loss) -> bool:
+    """Return whether the loss is of a ratio effect: its derivative at v is mass * v minus something.
+
+    The mass of a ratio effect is an estimate, not a sample weight. It can be 0 or negative in a row, and by chance in a bin, so
+    a verdict must not divide by it there.
+    """
+    return bool(getattr(loss, "is_ratio", False))
 
 
 def total_mass(loss: Loss) -> float:

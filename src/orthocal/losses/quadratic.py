@@ -26,13 +26,16 @@ class QuadraticLoss:
     ----------
     numerator, denominator : array of shape (rows,)
     weight : array of shape (rows,), optional
-        Sample weights; the denominator when that is nowhere negative, else ones.
+        Sample weights. By default ones for a ratio effect, else the denominator when that is nowhere negative.
     groups : array of shape (rows,), optional
         Cluster codes.
     overlap : Overlap, optional
     unit : str
     origin : Origin, optional
         How it was made.
+    is_ratio : bool, default False
+        The denominators are estimates, not sample weights: a ratio of means is the effect. Errors are then measured against
+        the mean denominator of all rows, and a bin's ratio is shown only where its own denominator is clearly positive.
 
     Examples
     --------
@@ -51,14 +54,15 @@ class QuadraticLoss:
     overlap: Overlap | None = None
     unit: str = "effect"
     origin: Origin | None = None
+    is_ratio: bool = False
 
     def __post_init__(self) -> None:
         require_length(self.denominator, len(self.numerator), "denominator")
         require_finite(self.numerator, "numerator")
         require_finite(self.denominator, "denominator")
         if self.weight is None:
-            own = self.denominator if self.denominator.min(initial=0.0) >= 0 else np.ones(len(self))
-            object.__setattr__(self, "weight", own)
+            counts = not self.is_ratio and self.denominator.min(initial=0.0) >= 0
+            object.__setattr__(self, "weight", self.denominator if counts else np.ones(len(self)))
 
     def __len__(self) -> int:
         return len(self.numerator)
@@ -73,6 +77,7 @@ class QuadraticLoss:
             None if self.overlap is None else self.overlap[rows],
             self.unit,
             self.origin,
+            self.is_ratio,
         )
 
     @property

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
 from orthocal.page.document import Pictures
 from orthocal.page.svg import picture
 
@@ -99,4 +101,6 @@ def _of(ax: Axes, words: str, caption: str, name: str) -> Picture:
 def _bins_in_words(assessment: Assessment) -> str:
     bins = assessment.bins
     pairs = zip(bins["prediction"], bins["target"], strict=True)
-    return "predicted and estimated, bin by bin, " + ", ".join(f"{p:.3g} and {t:.3g}" for p, t in pairs)
+    return "predicted and estimated, bin by bin, " + ", ".join(
+        f"{p:.3g} and {t:.3g}" if np.isfinite(t) else f"{p:.3g} and nothing certain" for p, t in pairs
+    )

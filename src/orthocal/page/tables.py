@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+import numpy as np
+
 from orthocal.page.document import Facts, Table
 
 if TYPE_CHECKING:
@@ -14,6 +16,17 @@ if TYPE_CHECKING:
 
 LARGE, HUGE = 1e4, 1e9
 """Numbers between these are written out."""
+BIN_COLUMNS = (
+    "lower",
+    "upper",
+    "n",
+    "prediction",
+    "target",
+    "residual",
+    "standard_error",
+    "residual_lower",
+    "residual_upper",
+)
 
 
 def numbers_table(verdicts: Mapping[str, Assessment]) -> Table:
@@ -52,7 +65,7 @@ def tests_table(verdicts: Mapping[str, Assessment]) -> Table:
 
 
 def bins_table(assessment: Assessment) -> Table:
-    """Return the bins of the prediction."""
+    """Return the bins of the prediction; what a bin does not show is left empty."""
     bins = assessment.bins
     rows = tuple(
         (
@@ -62,13 +75,21 @@ def bins_table(assessment: Assessment) -> Table:
             number(target),
             number(gap),
             number(error),
+            between((least, most)) if least <= most else "",
         )
-        for low, high, n, prediction, target, gap, error in zip(
-            *(bins[name] for name in ("lower", "upper", "n", "prediction", "target", "residual", "standard_error")),
-            strict=True,
+        for low, high, n, prediction, target, gap, error, least, most in zip(
+            *(bins[name] for name in BIN_COLUMNS), strict=True
         )
     )
-    header = ("prediction from, to", "rows", "mean prediction", "estimated", "gap", "standard error of the gap")
+    header = (
+        "prediction from, to",
+        "rows",
+        "mean prediction",
+        "estimated",
+        "gap",
+        "its standard error",
+        "its interval",
+    )
     return Table(f"Bins of the prediction; unit of the gap: {assessment.unit}", header, rows)
 
 
@@ -124,8 +145,8 @@ def how_facts(assessment: Assessment, how: Mapping[str, str]) -> Facts:
 
 
 def number(value: float | None) -> str:
-    """Return a number in four digits, or all the digits before the point."""
-    if value is None:
+    """Return a number in four digits, or all the digits before the point; nothing where there is none."""
+    if value is None or np.isnan(value):
         return ""
     return f"{value:,.0f}" if LARGE <= abs(value) < HUGE else f"{value:.4g}"
 

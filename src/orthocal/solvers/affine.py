@@ -12,6 +12,7 @@ from orthocal.errors import OrthocalError
 from orthocal.losses import HingeLoss, Loss, QuadraticLoss, total_mass
 from orthocal.losses.units import restated, units_of
 from orthocal.solvers.constants import PRECISION, ROUNDING, constants, finite_bounds
+from orthocal.solvers.monotone import positive_runs
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -48,6 +49,9 @@ def _(loss: QuadraticLoss, prediction: Floats) -> tuple[float, float]:
         spread += float((mass * centred) @ centred)
         # Of the numerators what the average leaves, so that a rounded middle does not matter.
         pull += float(centred @ (loss.numerator[rows] - average * mass))
+    if spread <= 0 and loss.denominator.min() < 0:
+        pooled, runs_of_rows = positive_runs(loss, prediction)
+        return affine(runs_of_rows, pooled)
     return line_of(average, middle, spread, pull)
 
 

@@ -141,6 +141,26 @@ def enough_mass(mass: Floats, least: float) -> Integers:
     return np.array(ends[:-1], dtype=np.int64)
 
 
+@singledispatch
+def positive_runs(loss: Loss, prediction: Floats) -> tuple[Floats, Loss]:
+    """Return (prediction, loss) as they are: the loss of every row is convex."""
+    return prediction, loss
+
+
+@positive_runs.register(QuadraticLoss)
+def _(loss: QuadraticLoss, prediction: Floats) -> tuple[Floats, Loss]:
+    """Pool neighbours where masses can be negative, as isotonic regression does: each run is one row at its mean prediction."""
+    if not len(loss) or loss.denominator.min() >= 0:
+        return prediction, loss
+    order = sorting_order(prediction)
+    level, columns = prediction[order], [loss.numerator[order], loss.denominator[order], loss.weight[order]]
+    last = np.flatnonzero(level[1:] != level[:-1])
+    _, mass = pool(level, last, columns[1])
+    last = np.append(last, len(level) - 1)[enough_mass(mass, LEAST_POOLED_SHARE * total_mass(loss))]
+    _, numerator, denominator, weight, weighed = pool(level, last, *columns, columns[2] * level)
+    return weighed / weight, QuadraticLoss(numerator, denominator, weight, unit=loss.unit, is_ratio=loss.is_ratio)
+
+
 class Blocks(NamedTuple):
     """Runs of sorted rows that a nondecreasing map does not divide: all that is needed of the rows.
 

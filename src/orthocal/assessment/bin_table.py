@@ -1,0 +1,142 @@
+"""The bins as a table: what was predicted and estimated in each, and the intervals of the gap between them."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from functools import partial
+from typing import TYPE_CHECKING
+
+import numpy as np
+from scipy.stats import t as t_law
+
+from orthocal.arrays import group_sums
+from orthocal.assessment.bins import Cells, scaled
+from orthocal.assessment.minimisers import minimisers
+from orthocal.assessment.ratios import Shown
+from orthocal.assessment.sweeps import Runs, cluster_sums, merged, pair_codes
+from orthocal.losses import is_ratio
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from orthocal.arrays import Floats, Integers
+    from orthocal.assessment.bins import Binned
+    from orthocal.assessment.ratios import MeanMass
+    from orthocal.assessment.sweeps import Piece, Rows, Stage
+
+
+LONGEST_BAR = 3.0
+"""In medians of all bars: what is longer, as Fieller's intervals of a weak mass can be, runs out of the picture."""
+
+
+def table(rows: Rows, binned: Binned, shown: Shown, level: float) -> Stage[dict[str, Floats]]:
+    """Return the bin table: one array per column, one entry per bin.
+
+    A bin of a ratio effect whose mass is not away from 0 has no target and no residual: they are NaN.
+    """
+    answers = yield partial(_sums, edges=binned.edges)
+    mass, pulled, weight, weighed = np.sum([sums for sums, _, _ in answers], axis=0)
+    gap, error = shown.gap(_critical(binned, level))
+    is_shown = np.isfinite(gap)
+    prediction = np.where(is_shown, pulled, weighed) / np.where(is_shown, mass, weight)
+    if is_ratio(rows.like):  # the minimiser sum n / sum d of the bin's loss lies by the gap above the prediction
+        target = prediction + gap
+    else:
+        target = yield from minimisers(rows, binned.edges)
+    return {
+        "n": binned.size.astype(float),
+        "mass": mass,
+        "lower": np.concatenate([[answers[0][1]], binned.edges]),
+        "upper": np.concatenate([binned.edges, [answers[-1][2]]]),
+        "prediction": prediction,
+        "target": target,
+        "residual": gap,
+        "standard_error": error,
+    }
+
+
+def intervals(binned: Binned, shown: Shown, level: float, band: float) -> dict[str, Floats]:
+    """Return the columns of the residuals' intervals, bin by bin and for all bins at once; NaN where not bounded."""
+    low, high = shown.interval(_critical(binned, level))
+    lowest, highest = shown.interval(band)
+    return {"residual_lower": low, "residual_upper": high, "band_lower": lowest, "band_upper": highest}
+
+
+def reaches(bins: Mapping[str, Floats], name: str) -> Floats:
+    """Return how far the bars ("residual" or "band") of each bin go down and up from its residual; NaN where they have no end."""
+    return np.maximum([bins["residual"] - bins[f"{name}_lower"], bins[f"{name}_upper"] - bins["residual"]], 0.0)
+
+
+def hull(bins: Mapping[str, Floats], height: Floats, sign: int) -> Floats:
+    """Return the heights that a picture must hold: those of the marks and the ends of their bars."""
+    reach = np.vstack([reaches(bins, "residual"), reaches(bins, "band")])
+    if np.isfinite(reach).any():
+        reach = np.minimum(reach, LONGEST_BAR * np.nanmedian(reach))
+    down, up = reach[::2], reach[1::2]
+    ends = np.concatenate([height, *(height - (down if sign > 0 else up)), *(height + (up if sign > 0 else down))])
+    return np.asarray(ends[np.isfinite(ends)])
+
+
+def _critical(binned: Binned, level: float) -> Floats:
+    return np.asarray(t_law.ppf((1 + level) / 2, binned.freedom))
+
+
+def _sums(piece: Piece, edges: Floats) -> tuple[Floats, float, float]:
+    """Question: of each bin mass and weight, and predictions weighed by both; the ends of the predictions."""
+    runs, mass, weight = Runs(piece.prediction, edges), piece.loss.mass, piece.loss.weight
+    columns = [mass, mass * piece.prediction]
+    columns += columns if weight is mass else [weight, weight * piece.prediction]
+    return np.array([runs.sums(column) for column in columns]), piece.prediction[0], piece.prediction[-1]
+
+
+def shown_bins(rows: Rows, binned: Binned, mean: MeanMass | None) -> Stage[tuple[Shown, Binned]]:
+    r"""Return what the bins' gaps are made of, and the moments with the noise of the mean mass in their covariance.
+
+    The tests do without that noise: what is 0 is 0 in any unit. The size of an error is not known better than its unit: a row
+    adds :math:`-\bar r_b h_i` to the error of the mean :math:`\bar r_b`, where :math:`h_i` is its part in the relative error of
+    the mean mass.
+    """
+    if mean is None:
+        nothing = np.zeros(len(binned.mass))
+        return Shown(binned.residual, nothing + 1, np.array([binned.variance, nothing, nothing])), binned
+    mass = np.sum((yield partial(_masses, edges=binned.edges)), axis=0)
+    means = np.array([binned.residual, mass / binned.mass])
+    if rows.like.groups is None:
+        asked = partial(_row_products, edges=binned.edges, means=means, held=binned.mass, mean=mean)
+        *squares, along = np.sum((yield asked), axis=0)
+    else:
+        codes, columns = merged((yield partial(_cell_columns, edges=binned.edges, mean=mean)))
+        count = len(mass)
+        units = np.unique(codes // count, return_inverse=True)[1]
+        columns[3] = group_sums(units, columns[3], int(units.max()) + 1)[units]  # a cluster pulls with all it holds
+        cells = Cells(units.astype(np.int64), codes % count, columns[0], columns[1], count)
+        *squares, along = _products(cells, list(columns), means, binned.mass)
+    turned = np.outer(along, binned.residual)
+    noise = np.outer(binned.residual, binned.residual) * mean.relative_variance - turned - turned.T
+    return Shown(means[0], means[1], np.array(squares)), replace(binned, covariance=binned.covariance + noise)
+
+
+def _masses(piece: Piece, edges: Floats) -> Floats:
+    return Runs(piece.prediction, edges).sums(piece.loss.mass)
+
+
+def _columns(piece: Piece, mean: MeanMass) -> list[Floats]:
+    """Mass in units of all rows' mean, residual, mass, and how a row moves the mean mass, as a share of it."""
+    base = piece.loss.weight * mean.value
+    return [base, piece.residual, piece.loss.mass, (piece.loss.mass - base) / (mean.value * mean.weight)]
+
+
+def _row_products(piece: Piece, edges: Floats, means: Floats, held: Floats, mean: MeanMass) -> Floats:
+    return _products(Runs(piece.prediction, edges), _columns(piece, mean), means, held)
+
+
+def _cell_columns(piece: Piece, edges: Floats, mean: MeanMass) -> tuple[Integers, Floats]:
+    return cluster_sums(pair_codes(piece, edges), _columns(piece, mean))
+
+
+def _products(cells: Runs | Cells, columns: Sequence[Floats], means: Floats, held: Floats) -> Floats:
+    """Variances and covariance of each bin's mean residual and mean mass, and the former's with all rows' mean mass."""
+    base, *pair, move = columns
+    residual, mass = (scaled(cells, base, one, own, held) for one, own in zip(pair, means, strict=True))
+    products = [residual**2, residual * mass, mass**2, residual * move]
+    return np.array([cells.sums(product) for product in products])

@@ -1,0 +1,118 @@
+"""Small random samples of every effect, and what must be true of every number of a verdict on them."""
+
+import math
+import warnings
+
+import numpy as np
+import pytest
+from scipy.special import expit
+from sklearn.linear_model import LinearRegression, LogisticRegression
+
+from orthocal import LATE, OrthocalError, orthogonal_loss
+from orthocal.effects import EFFECTS
+
+FAST = {
+    "propensity": LogisticRegression(),
+    "outcome": LinearRegression(),
+    "treatment": LogisticRegression(),
+    "below": LogisticRegression(),
+}
+CASES = {**{name: name for name in EFFECTS}, "late, compliers": LATE(target="compliers")}
+RATIOS = ("overlap", "catt", "relative", "late, compliers")
+
+
+def small_sample(case, seed, folds=5, **settings):
+    """Rows, 60 to 400 of them with 5% to 95% treated, and their loss; None where an arm has fewer rows than folds.
+
+    The effect of treatment is 1 + x_1 on an outcome that averages 3 without it, the instrument moves six in ten, and
+    predictions are 1 + x_1 plus noise, sometimes rounded so that there are ties.
+    """
+    prediction, X, y, columns = small_table(case, seed)
+    arm = columns.get("instrument", columns["treatment"])
+    too_few = case != "derivative" and min(arm.sum(), len(arm) - arm.sum()) < folds
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        learners = None if settings.get("nuisances") else _learners(case)
+        settings = {**columns, "learners": learners, "folds": folds, "random_state": seed, **settings}
+        if too_few:
+            with pytest.raises(OrthocalError, match="must occur in at least as many rows as there are folds"):
+                orthogonal_loss(CASES[case], X, y, **settings)
+            return None
+        return prediction, orthogonal_loss(CASES[case], X, y, **settings)
+
+
+def small_share(seed):
+    """Share of the treated, or of those with the instrument, at the middle of the covariates."""
+    return float(np.random.default_rng((seed, 1)).uniform(0.05, 0.95))
+
+
+def small_table(case, seed):
+    """Predictions, covariates, outcome and the other columns of a small sample."""
+    rng = np.random.default_rng(seed)
+    n, share = int(rng.integers(60, 401)), small_share(seed)
+    X = rng.standard_normal((n, 2))
+    treatment = (rng.random(n) < expit(np.log(share / (1 - share)) + 0.5 * X[:, 0])).astype(int)
+    prediction = 1 + X[:, 0] + rng.normal(0, 0.5, n)
+    prediction = np.round(prediction) if rng.random() < 0.2 else prediction
+    columns = {"treatment": treatment}
+    if case.startswith("late"):
+        taken = np.where(rng.random(n) < 0.6, treatment, (rng.random(n) < 0.3).astype(int))
+        columns = {"treatment": taken, "instrument": treatment}
+    if case == "derivative":
+        columns = {"treatment": treatment + rng.standard_normal(n)}
+    if case in {"quantile", "expectile"}:
+        columns["prediction"] = prediction
+    y = 3 + X[:, 1] + columns["treatment"] * (1 + X[:, 0]) + rng.standard_normal(n)
+    return prediction, X, y, columns
+
+
+def known_nuisances(case, seed):
+    """The true nuisances of a small sample, where the effect's are all numbers; none else."""
+    X = small_table(case, seed)[1]
+    baseline, gain = 3 + X[:, 1], 1 + X[:, 0]
+    share = small_share(seed)
+    propensity = expit(np.log(share / (1 - share)) + 0.5 * X[:, 0])
+    arms = {"propensity": propensity, "outcome_control": baseline, "outcome_treated": baseline + gain}
+    stages = {"treatment_z0": np.full(len(X), 0.12), "treatment_z1": np.full(len(X), 0.72)}
+    late = {"instrument_propensity": propensity, **stages}
+    late |= {f"outcome_z{z}": baseline + stages[f"treatment_z{z}"] * gain for z in (0, 1)}
+    return {
+        "cate": arms,
+        "relative": arms,
+        "catt": {name: arms[name] for name in ("propensity", "outcome_control")},
+        "overlap": {"propensity": propensity, "outcome": baseline + propensity * gain},
+        "late": late,
+        "late, compliers": late,
+    }.get(case)
+
+
+LEARNERS = {
+    "late": ("propensity", "outcome", "treatment"),
+    "derivative": ("outcome",),
+    "quantile": ("propensity", "below"),
+    "cvar": ("propensity", "below"),
+    "expectile": ("propensity", "below"),
+}
+
+
+def _learners(case):
+    return {role: FAST[role] for role in LEARNERS.get(case.split(",")[0], ("propensity", "outcome"))}
+
+
+def numbers_in(value, path=""):
+    """Yield (where, number) of everything in nested dicts and lists."""
+    if isinstance(value, dict):
+        for key, entry in value.items():
+            yield from numbers_in(entry, f"{path}.{key}")
+    elif isinstance(value, list | tuple):
+        for place, entry in enumerate(value):
+            yield from numbers_in(entry, f"{path}[{place}]")
+    elif isinstance(value, float | int):
+        yield path, value
+
+
+def infinite_numbers(verdict):
+    """Return where a verdict has a number that is infinite or none, its words included."""
+    found = [where for where, number in numbers_in(verdict.to_dict()) if not math.isfinite(number)]
+    text = verdict.summary().lower().replace("\n", " ")
+    return found + [word for word in text.replace("(", " ").replace(",", " ").split() if word in {"nan", "inf", "-inf"}]
