@@ -93,7 +93,10 @@ def _is_separable(seen: Any, job: Job, how: Learning) -> bool:
     """Refuse an effect that depends on more than a partition; False where only what is learnt can show it."""
     rows = observed(seen, job.columns, job.encoding)
     wanted = list(job.effect.nuisances(rows))
-    given = {name: known_of(name, value, seen, job) for name, value in job.columns.given.items()}
+    try:
+        given = {name: known_of(name, value, seen, job) for name, value in job.columns.given.items()}
+    except OrthocalError:  # what is wrong with the rows is said with their partition, when it is asked
+        return True
     if how.sample is None and set(given) < {name for n in wanted for name in n.names}:
         require_separable_targets(job.effect, rows)
     values = stand_ins(wanted, given, len(rows))
