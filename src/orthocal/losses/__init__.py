@@ -8,6 +8,7 @@ from orthocal.losses.expectile import ExpectileLoss
 from orthocal.losses.hinge import HingeLoss
 from orthocal.losses.protocol import Loss, Origin, Overlap, as_counts, rows_that_count, total_mass, without_overlap
 from orthocal.losses.quadratic import QuadraticLoss
+from orthocal.losses.scores import score_at
 
 __all__ = [
     "ExpectileLoss",
@@ -21,6 +22,7 @@ __all__ = [
     "joined",
     "of_columns",
     "rows_that_count",
+    "score_at",
     "total_mass",
     "without_overlap",
 ]
