@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, Protocol, Self
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, Self
 
 import numpy as np
 
@@ -77,11 +77,16 @@ class TableLaw:
 
     def shortfall(self, v: Floats) -> Floats:
         """E[(v - Y)_+ | x] by exact integration of the linear pieces."""
-        return self._integrals(v)[0]
+        place = self._place(v)
+        return self._first(place, self._up_to(place.cell, self._weights[0]))
 
     def squared_shortfall(self, v: Floats) -> Floats:
         """E[(v - Y)_+^2 | x] / 2 by exact integration of the quadratic pieces."""
-        return self._integrals(v)[1]
+        place = self._place(v)
+        cell, h, start, slope, beyond = place
+        first, second = (self._up_to(cell, weights) for weights in self._weights)
+        inside = second + first * h + start * h**2 / 2 + slope * h**3 / 6
+        return np.asarray(inside + (self._first(place, first) - beyond) * beyond + beyond**2 / 2)
 
     def quantile(self, q: float) -> Floats:
         """Smallest v with F(v | x) >= q."""
@@ -96,6 +101,10 @@ class TableLaw:
 
     def mean(self) -> Floats:
         """E[Y | x]."""
+        return self._mean
+
+    @cached_property
+    def _mean(self) -> Floats:
         top = np.full(len(self), self.levels[-1])
         return np.asarray(top - self.shortfall(top))
 
@@ -108,31 +117,48 @@ class TableLaw:
         """Itself."""
         return self
 
-    def _integrals(self, v: Floats) -> tuple[Floats, Floats]:
-        """First and second integral of F from the lowest level to v, by a few rows at a time: both need whole tables."""
-        parts = [TableLaw(self.levels, self.table[rows])._integrals_of_few(v[rows]) for rows in runs(len(self))]
-        one, two = (np.concatenate(part) for part in zip(*parts, strict=True)) if parts else (np.empty(0), np.empty(0))
-        return one, two
-
-    def _integrals_of_few(self, v: Floats) -> tuple[Floats, Floats]:
-        """Both integrals; F is 1 beyond the highest level."""
-        width = np.diff(self.levels)
-        first, second = self._cumulative(width)
+    def _place(self, v: Floats) -> _Place:
         cell, step = self._cell(v)
-        row, h = np.arange(len(self)), step * width[cell]
-        start, slope = self.table[row, cell], (self.table[row, cell + 1] - self.table[row, cell]) / width[cell]
-        one = first[row, cell] + start * h + slope * h**2 / 2
-        two = second[row, cell] + first[row, cell] * h + start * h**2 / 2 + slope * h**3 / 6
-        beyond = np.maximum(v - self.levels[-1], 0)
-        return one + beyond, two + one * beyond + beyond**2 / 2
+        width, row = np.diff(self.levels)[cell], np.arange(len(self))
+        start = self.table[row, cell]
+        return _Place(
+            cell, step * width, start, (self.table[row, cell + 1] - start) / width, np.maximum(v - self.levels[-1], 0)
+        )
 
-    def _cumulative(self, width: Floats) -> tuple[Floats, Floats]:
-        """Both integrals at every level."""
-        low, high = self.table[:, :-1], self.table[:, 1:]
-        zero = np.zeros((len(self), 1))
-        first = np.hstack([zero, np.cumsum((low + high) / 2 * width, axis=1)])
-        pieces = first[:, :-1] * width + (2 * low + high) * width**2 / 6
-        return first, np.hstack([zero, np.cumsum(pieces, axis=1)])
+    @staticmethod
+    def _first(place: _Place, before: Floats) -> Floats:
+        """Integral of F from the lowest level; F is 1 beyond the highest."""
+        _, h, start, slope, beyond = place
+        return np.asarray(before + start * h + slope * h**2 / 2 + beyond)
+
+    @cached_property
+    def _weights(self) -> tuple[Floats, Floats]:
+        return _integral_weights(np.diff(self.levels))
+
+    def _up_to(self, cell: Any, weights: Floats) -> Floats:
+        """Sum F over the levels with the weights that each row's cell asks for."""
+        parts = [np.einsum("ij,ij->i", self.table[some], weights[cell[some]]) for some in runs(len(self))]
+        return np.concatenate(parts) if parts else np.empty(0)
+
+
+class _Place(NamedTuple):
+    """Where a number lies: its cell, how far inside, F at the cell's start and its slope, and how far beyond the last level."""
+
+    cell: Any
+    h: Floats
+    start: Floats
+    slope: Floats
+    beyond: Floats
+
+
+def _integral_weights(width: Floats) -> tuple[Floats, Floats]:
+    """Return for each level the weights of F at all levels in its first and second integral up to there."""
+    unit = np.eye(len(width) + 1)
+    low, high = unit[:, :-1], unit[:, 1:]
+    zero = np.zeros((len(unit), 1))
+    first = np.hstack([zero, np.cumsum((low + high) / 2 * width, axis=1)])
+    pieces = first[:, :-1] * width + (2 * low + high) * width**2 / 6
+    return first.T, np.hstack([zero, np.cumsum(pieces, axis=1)]).T
 
 
 @dataclass(frozen=True, eq=False)

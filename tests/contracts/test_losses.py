@@ -5,7 +5,7 @@ import pytest
 
 from orthocal import ExpectileLoss, HingeLoss, OrthocalError, QuadraticLoss
 from orthocal.laws import TableLaw
-from orthocal.losses import Loss, Overlap
+from orthocal.losses import Loss, Overlap, score_at
 
 rng = np.random.default_rng(0)
 LAW = TableLaw(np.array([-2.0, -1.0, 0.0, 1.0, 2.0]), np.sort(rng.random((40, 5)), axis=1))
@@ -43,6 +43,12 @@ def test_rows_keep_their_own_values(name, rows):
     np.testing.assert_array_equal(part.weight, loss.weight[rows])
     assert (part.groups is None) == (loss.groups is None)
     assert part.bounds == loss.bounds
+
+
+@pytest.mark.parametrize("name", LOSSES)
+def test_the_score_is_the_derivative_of_the_loss_taken_there(name):
+    loss, v = LOSSES[name], 2 * rng.standard_normal(40)
+    np.testing.assert_allclose(score_at(loss, v), loss.at(v).derivative(v), atol=1e-12)
 
 
 @pytest.mark.parametrize("name", UNIVERSAL)

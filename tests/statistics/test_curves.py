@@ -5,8 +5,11 @@ import pytest
 from scipy.stats import binom
 
 from orthocal import QuadraticLoss
+from orthocal.assessment.assess import _average, _bins
+from orthocal.assessment.best_line import best_line
 from orthocal.assessment.rate import rate
 from orthocal.assessment.sweeps import SortedRows, answer
+from tests.marginals import EXPECTILE, NUISANCES, QUANTILE, TRUTH, draw, loss_of
 from tests.test_sweeps import direct_rates
 
 
@@ -80,3 +83,63 @@ def test_errors_of_ranks(kind):
     print(f"ranks, {kind}: error / deviation {ratio.round(3)}, coverage {covered.round(4)} (AUTOC, Qini)")
     assert (np.abs(ratio - 1) < 0.05).all()
     assert all(reaches(share, 2000, 0.93, 0.97) for share in covered)
+
+
+def level_draw(effect, which, n, rng):
+    """Average of one draw; bin targets less the truth of their middle; slope."""
+    prediction, loss = loss_of(draw(n, rng).sort_values("x"), effect, which)
+    rows = SortedRows(prediction, loss)
+    average = answer(rows, _average(rows, 0.95))
+    _, bins, _ = answer(rows, _bins(rows, 10))
+    line = answer(rows, best_line(rows, bins, average, 0.95))
+    slope = (np.nan,) * 3 if line is None else (line.slope.value, *line.slope.interval)
+    return (average.effect, *average.interval, *slope, *(bins["target"] - bins["prediction"] / 3)[2:8])
+
+
+def level_figures(effect, which, n, draws):
+    """Bias and coverage of the average, bias of the inner bins' targets, mean and coverage of the slope, share with a slope."""
+    rng = np.random.default_rng(0)
+    found = np.array([level_draw(effect, which, n, rng) for _ in range(draws)])
+    effects, low, high, slope, slope_low, slope_high, *targets = found.T
+    some = ~np.isnan(slope)
+    covered = (low <= TRUTH[effect]) & (TRUTH[effect] <= high)
+    slope_covered = ((slope_low <= 1 / 3) & (slope_high >= 1 / 3))[some]
+    return {
+        "bias": effects.mean() - TRUTH[effect],
+        "deviation": effects.std(),
+        "coverage": covered.mean(),
+        "targets": np.mean(targets, axis=1),
+        "slope": np.median(slope[some]),
+        "slope coverage": slope_covered.mean(),
+        "slopes": some.mean(),
+    }
+
+
+def shown(figures):
+    return ", ".join(f"{name} {np.round(value, 3)}" for name, value in figures.items())
+
+
+@pytest.mark.filterwarnings("ignore::orthocal.SkewWarning")
+@pytest.mark.parametrize("effect", [QUANTILE, EXPECTILE], ids=["quantile", "expectile"])
+def test_levels_in_short(effect):
+    found = level_figures(effect, "wrong propensity", 500, 60)
+    print(shown(found))
+    assert abs(found["bias"]) < 0.6 * found["deviation"]
+    assert reaches(found["coverage"], 60, 0.92, 0.98)
+    assert found["slope"] == pytest.approx(1 / 3, abs=0.03)
+
+
+@pytest.mark.slow
+@pytest.mark.filterwarnings("ignore::orthocal.SkewWarning")
+@pytest.mark.parametrize("which", NUISANCES)
+@pytest.mark.parametrize("effect", [QUANTILE, EXPECTILE], ids=["quantile", "expectile"])
+def test_levels(effect, which):
+    draws = 1000
+    found = level_figures(effect, which, 1000, draws)
+    print(f"{type(effect).__name__}, {which}: {shown(found)}")
+    assert abs(found["bias"]) < 0.2 * found["deviation"]
+    assert reaches(found["coverage"], draws, 0.92, 0.98)
+    assert (np.abs(found["targets"]) < 0.05).all()
+    assert found["slope"] == pytest.approx(1 / 3, abs=0.01)
+    assert reaches(found["slope coverage"], draws, 0.92, 0.98)
+    assert found["slopes"] > 0.95

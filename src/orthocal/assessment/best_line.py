@@ -10,6 +10,7 @@ from scipy.stats import t as t_law
 
 from orthocal.assessment.parts import Coefficient, LinearPredictor
 from orthocal.assessment.sweeps import cluster_sums, count_units, merged
+from orthocal.losses import score_at
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -101,7 +102,7 @@ def _rows(piece: Piece, line: Line, bandwidth: float) -> tuple[Floats, Floats]:
     """Return (slopes of the summed scores, each row's score times its design)."""
     z = line.design(piece.prediction)
     at = np.array([line.intercept, line.slope]) @ z
-    score, above, below = (piece.loss.at(v).derivative(v) for v in (at, at + bandwidth, at - bandwidth))
+    score, above, below = (score_at(piece.loss, v) for v in (at, at + bandwidth, at - bandwidth))
     return (z * ((above - below) / (2 * bandwidth))) @ z.T, z * score
 
 

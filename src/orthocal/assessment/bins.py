@@ -14,6 +14,7 @@ from orthocal.assessment.cutting import cut
 from orthocal.assessment.ratios import against_all, mean_mass
 from orthocal.assessment.sweeps import Piece, Rows, Runs, SortedRows, Stage, answer, cluster_sums, merged, pair_codes
 from orthocal.errors import OrthocalError, require_positive_mass
+from orthocal.losses import score_at
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -207,8 +208,7 @@ def at_prediction(piece: Piece) -> Floats:
 
 def at_constant(piece: Piece, value: float) -> Floats:
     """Derivative at one number of the loss taken there."""
-    at = np.full(len(piece), value)
-    return piece.loss.at(at).derivative(at)
+    return score_at(piece.loss, np.full(len(piece), value))
 
 
 def _by_cluster(piece: Piece, residual: Callable[[Piece], Floats]) -> tuple[Integers, Floats]:

@@ -9,7 +9,7 @@ import numpy as np
 
 from orthocal.assessment.crossings import Bracket, crossings
 from orthocal.assessment.sweeps import Runs, count_rows
-from orthocal.losses import Loss, QuadraticLoss
+from orthocal.losses import Loss, QuadraticLoss, score_at
 from orthocal.solvers import constants
 from orthocal.solvers.constants import PRECISION, finite_bounds, narrowest, ratios
 
@@ -39,9 +39,9 @@ def by_kind(like: Loss, edges: Floats) -> Stage[Floats]:
     propensity. Taken at the minimiser v, E[F(v | X) - Q | bin] = 0 holds whichever of the two is right (MATH 6.3 d).
     """
     if _stays(like):
-        return (yield from _least(like, edges, PRECISION))
+        return (yield from _least(like, edges))
     low, high = finite_bounds(like)
-    first = _off_bounds((yield from _least(like, edges, ROUGH)), low, high)
+    first = _off_bounds((yield from _divided(like, edges, ROUGH)), low, high)
     search = crossings(first, np.full(len(first), FIRST_STEP * (high - low)), Bracket.unknown(low, high, len(first)))
     level = next(search)
     while True:
@@ -70,11 +70,16 @@ def _(like: QuadraticLoss, edges: Floats) -> Stage[Floats]:
     return ratios(numerator, denominator)
 
 
-def _least(like: Loss, edges: Floats, precision: float) -> Stage[Floats]:
-    """Minimise the loss as it is: at once where all rows are in one piece, else by dividing intervals, in sweeps."""
-    if len((yield count_rows)) == 1:
-        (found,) = yield partial(_whole, edges=edges)
-        return np.asarray(found)
+def _least(like: Loss, edges: Floats) -> Stage[Floats]:
+    """Minimise the loss as it is, at once where all rows are in one piece."""
+    if len((yield count_rows)) > 1:
+        return (yield from _divided(like, edges, PRECISION))
+    (found,) = yield partial(_whole, edges=edges)
+    return np.asarray(found)
+
+
+def _divided(like: Loss, edges: Floats, precision: float) -> Stage[Floats]:
+    """Minimise the loss as it is by dividing the intervals in which minimisers lie, in sweeps."""
     low, high = finite_bounds(like)
     below, above = np.full(len(edges) + 1, low), np.full(len(edges) + 1, high)
     while (above - below).max() > narrowest(low, high, precision):
@@ -98,8 +103,7 @@ def _slopes(piece: Piece, edges: Floats, values: Floats) -> Floats:
 def _scores(piece: Piece, edges: Floats, level: Floats) -> Floats:
     """Question: summed derivatives of each bin at its level, of the loss taken there, and their squares."""
     runs = Runs(piece.prediction, edges)
-    at = runs.spread(level)
-    score = piece.loss.at(at).derivative(at)
+    score = score_at(piece.loss, runs.spread(level))
     return np.array([runs.sums(score), runs.sums(score**2)])
 
 

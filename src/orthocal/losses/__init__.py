@@ -17,6 +17,7 @@ from orthocal.losses.protocol import (
     without_overlap,
 )
 from orthocal.losses.quadratic import QuadraticLoss
+from orthocal.losses.scores import score_at
 
 __all__ = [
     "ExpectileLoss",
@@ -31,6 +32,7 @@ __all__ = [
     "joined",
     "of_columns",
     "rows_that_count",
+    "score_at",
     "total_mass",
     "without_overlap",
 ]

@@ -89,7 +89,12 @@ def expected_expectile(law: Law, v: Floats, level: float) -> tuple[Floats, Float
 
     E(v - Y)_+ is the shortfall G, E(Y - v)_+ is G + mean - v, and E(Y - v)^2 / 2 is a constant plus (v - mean)^2 / 2.
     """
-    short, mean, half_square = law.shortfall(v), law.mean(), law.squared_shortfall(v)
-    score = (1 - level) * short - level * (short + mean - v)
     # loss = tau (Y - v)^2 / 2 + (1 - 2 tau) (v - Y)_+^2 / 2
-    return score, level * (v - mean) ** 2 / 2 + (1 - 2 * level) * half_square
+    risk = level * (v - law.mean()) ** 2 / 2 + (1 - 2 * level) * law.squared_shortfall(v)
+    return expected_score(law, v, level), risk
+
+
+def expected_score(law: Law, v: Floats, level: float) -> Floats:
+    """Return E[score | x] at v."""
+    short = law.shortfall(v)
+    return (1 - level) * short - level * (short + law.mean() - v)
