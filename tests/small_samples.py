@@ -5,7 +5,7 @@ import warnings
 
 import numpy as np
 import pytest
-from scipy.special import expit
+from scipy.special import expit, ndtr
 from sklearn.linear_model import LinearRegression, LogisticRegression
 
 from orthocal import LATE, OrthocalError, orthogonal_loss
@@ -66,9 +66,16 @@ def small_table(case, seed):
     return prediction, X, y, columns
 
 
+class TreatedMean:
+    """P(Y(1) <= v | X = x) of the small samples."""
+
+    def __call__(self, X, v):
+        return ndtr(v - 4 - X[:, 0] - X[:, 1])
+
+
 def known_nuisances(case, seed):
-    """The true nuisances of a small sample, where the effect's are all numbers; none else."""
-    X = small_table(case, seed)[1]
+    """The true nuisances of a small sample; of the derivative's one that is near enough."""
+    _, X, _, columns = small_table(case, seed)
     baseline, gain = 3 + X[:, 1], 1 + X[:, 0]
     share = small_share(seed)
     propensity = expit(np.log(share / (1 - share)) + 0.5 * X[:, 0])
@@ -76,21 +83,32 @@ def known_nuisances(case, seed):
     stages = {"treatment_z0": np.full(len(X), 0.12), "treatment_z1": np.full(len(X), 0.72)}
     late = {"instrument_propensity": propensity, **stages}
     late |= {f"outcome_z{z}": baseline + stages[f"treatment_z{z}"] * gain for z in (0, 1)}
+    treated_mean = {"propensity": propensity, "below": TreatedMean()}
+    score = columns["treatment"] - propensity
+    slopes = {"outcome": baseline + columns["treatment"] * gain, "outcome_derivative": gain, "score_correction": score}
     return {
+        "derivative": slopes,
+        "quantile": treated_mean,
+        "expectile": treated_mean,
+        "cvar": {
+            "propensity": propensity,
+            "tail_quantile": baseline + gain + 1.2816,
+            "tail_mean": baseline + gain + 1.755,
+        },
         "cate": arms,
         "relative": arms,
         "catt": {name: arms[name] for name in ("propensity", "outcome_control")},
         "overlap": {"propensity": propensity, "outcome": baseline + propensity * gain},
         "late": late,
         "late, compliers": late,
-    }.get(case)
+    }[case]
 
 
 LEARNERS = {
     "late": ("propensity", "outcome", "treatment"),
     "derivative": ("outcome",),
     "quantile": ("propensity", "below"),
-    "cvar": ("propensity", "below"),
+    "cvar": ("propensity",),
     "expectile": ("propensity", "below"),
 }
 

@@ -173,6 +173,42 @@ def test_verdicts_are_those_of_memory(monkeypatch, weight, clusters, how):
     assert "weighed" not in found.summary()
 
 
+@pytest.mark.filterwarnings("ignore::orthocal.errors.SkewWarning", "ignore::orthocal.distributed.passes.PartitionWarning")
+@pytest.mark.parametrize("how", [1, "uneven"])
+@pytest.mark.parametrize(("weight", "clusters"), [(None, False), ("some", True)])
+def test_ratio_effects_have_the_numbers_of_memory(how, weight, clusters):
+    frame = table(1500, weight=weight)
+    rare = (frame.a == 0) | (frame.index % 12 == 0)  # so few are treated that some bins show nothing
+    frame = frame[rare].reset_index(drop=True)
+    given = {name: name for name in ("propensity", "outcome_control")}
+    columns = {"sample_weight": "w" if weight else None, "groups": "cluster" if clusters else None}
+    loss = orthogonal_loss(
+        "catt",
+        frame[["x0"]],
+        frame.y,
+        treatment=frame.a,
+        nuisances={name: frame[name] for name in given},
+        **{name: None if column is None else frame[column] for name, column in columns.items()},
+    )
+    settings = {"random_state": 0, "draws": 50}
+    expected = orthocal.assess(frame.tau, loss, by={"part": frame.part}, **settings)
+    found = assess(
+        partitioned(frame, how), **COLUMNS, effect="catt", nuisances=given, by=["part"], **columns, **settings
+    )
+    assert np.isnan(expected.bins["residual"]).any()
+    there, here = numbers(found), numbers(expected)
+    assert there.keys() == here.keys()
+    drawn = ("decomposition", "range.p_value") if clusters else ()
+    for path, value in here.items():
+        if not any(word in path for word in drawn):
+            assert there[path] == pytest.approx(value, rel=1e-8, abs=1e-8), path
+    for name, method in (("linear", Linear), ("histogram", Histogram)):
+        calibrator = CausalCalibrator(effect="catt", method=name)
+        calibrator.fit(partitioned(frame, how), **COLUMNS, nuisances=given, **columns)
+        close = method().fit(frame.tau, loss).map_.predict(frame.tau)
+        np.testing.assert_allclose(calibrator.map_.predict(frame.tau), close, atol=1e-8)
+
+
 def test_the_calibrated_prediction_is_judged_too():
     frame = table(4000)
     fitted = CausalCalibrator(method="linear").fit(partitioned(frame, 4), **COLUMNS, nuisances=GIVEN)

@@ -13,8 +13,10 @@ from scipy.stats import t as t_law
 
 import orthocal
 from orthocal import OrthocalError, QuadraticLoss, assess, orthogonal_loss, plots
+from orthocal.assessment.bin_table import shown_bins
 from orthocal.assessment.bins import binned
-from orthocal.assessment.ratios import Shown
+from orthocal.assessment.ratios import Shown, mean_mass
+from orthocal.assessment.sweeps import SortedRows, answer
 from orthocal.calibrators import CALIBRATORS
 from orthocal.losses import columns_of, is_ratio, of_columns
 from tests.small_samples import CASES, RATIOS, infinite_numbers, known_nuisances, numbers_in, small_sample
@@ -75,6 +77,31 @@ def test_moments_are_against_the_mass_of_all_rows(weighted, clustered):
     else:
         scores = t_law.logsf(np.abs(mean) / np.sqrt(np.diag(covariance)), found.freedom)
         assert verdict.tests["bins"].statistic == pytest.approx(float((norm.isf(np.exp(scores)) ** 2).sum()))
+
+
+@pytest.mark.parametrize("clustered", [False, True])
+def test_sizes_know_the_noise_of_the_mean_mass(clustered):
+    prediction, loss = masses(**({} if clustered else {"groups": None}))
+    order = np.argsort(prediction)
+    prediction, loss = prediction[order], loss[order]
+    rows, tested = SortedRows(prediction, loss), binned(prediction, loss, 4)
+    shown, sized = answer(rows, shown_bins(rows, tested, answer(rows, mean_mass(rows))))
+    unit = np.unique(loss.groups, return_inverse=True)[1] if clustered else np.arange(240)
+    table = (unit * 4 + np.searchsorted(tested.edges, prediction), 4 * (unit.max() + 1))
+    base = loss.weight * loss.mass.sum() / loss.weight.sum()
+    residual, mass, own = (
+        np.bincount(table[0], column, table[1]).reshape(-1, 4)
+        for column in (loss.numerator - loss.mass * prediction, loss.mass, base)
+    )
+    held = own.sum(axis=0)
+    leverage = np.sqrt(1 - own / held)
+    part, part_of_mass = ((column - column.sum(axis=0) / held * own) / held / leverage for column in (residual, mass))
+    products = part**2, part * part_of_mass, part_of_mass**2
+    np.testing.assert_allclose(shown.squares, [product.sum(axis=0) for product in products])
+    moved = ((mass - own).sum(axis=1) / loss.mass.sum())[:, None]
+    whole = part - tested.residual * moved
+    np.testing.assert_allclose(sized.covariance, whole.T @ whole, atol=1e-12)
+    np.testing.assert_allclose(tested.covariance, part.T @ part, atol=1e-12)
 
 
 def test_the_error_of_a_population_with_uneven_masses():
@@ -179,7 +206,7 @@ def test_half_of_the_rows_without_mass_have_no_decomposition():
 
 @functools.cache
 def drawn(case, seed):
-    """A small sample with known nuisances, which need no learning; without, where an effect has none to know."""
+    """A small sample with known nuisances, which need no learning."""
     return small_sample(case, seed, nuisances=known_nuisances(case, seed))
 
 
