@@ -1,6 +1,7 @@
 """Shared parts of the statistical tests: known nuisances, true errors."""
 
 import numpy as np
+from scipy.stats import binomtest
 
 from orthocal import QuadraticLoss
 from orthocal.datasets import simulate_cate
@@ -43,3 +44,9 @@ def true_binned_error(prediction, effect, edges):
 
 def share_in(values):
     return float(np.mean(values))
+
+
+def reaches(share, draws, low, high):
+    """Whether the 99% binomial interval of a rate reaches a range."""
+    ends = binomtest(round(share * draws), draws).proportion_ci(0.99)
+    return ends.low <= high and ends.high >= low
