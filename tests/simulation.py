@@ -2,7 +2,7 @@
 
 import numpy as np
 from scipy.special import expit
-from scipy.stats import expon, norm
+from scipy.stats import binomtest, expon, norm
 
 from orthocal import QuadraticLoss
 from orthocal.datasets import SimulatedData, simulate_cate
@@ -76,3 +76,9 @@ def true_binned_error(prediction, effect, edges):
 
 def share_in(values):
     return float(np.mean(values))
+
+
+def reaches(share, draws, low, high):
+    """Whether the 99% binomial interval of a rate reaches a range."""
+    ends = binomtest(round(share * draws), draws).proportion_ci(0.99)
+    return ends.low <= high and ends.high >= low

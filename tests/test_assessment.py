@@ -5,11 +5,12 @@ import numpy as np
 import pytest
 from scipy.stats import f as f_law
 from scipy.stats import ncx2, norm
+from scipy.stats import t as t_law
 
 from orthocal import ExpectileLoss, HingeLoss, OrthocalError, QuadraticLoss, assess, compare
 from orthocal.arrays import step_of
 from orthocal.assessment.bins import binned
-from orthocal.assessment.error import error_interval, quadratic_form, squared_error
+from orthocal.assessment.error import error_interval, minimum_detectable_error, squared_error
 
 
 def twelve_rows():
@@ -94,16 +95,47 @@ def test_clusters_of_one_row_equal_no_clusters():
     assert plain.tests["linear"].p_value == pytest.approx(single.tests["linear"].p_value)
 
 
-def test_the_interval_inverts_the_noncentral_chi_square():
+def test_the_interval_inverts_a_noncentral_chi_square_with_the_variance_at_its_end():
     prediction, loss = twelve_rows()
     moments = binned(prediction, loss, 10)
-    statistic, scale, freedom = quadratic_form(moments)
-    # Hand: w = 1/2 each, v = .53333, .13333: g = sum w^2 v^2 / sum w v, k = (sum w v)^2 / sum w^2 v^2
-    wv = np.array([0.5 * 3.2 / 6, 0.5 * 0.8 / 6])
-    assert (statistic, scale, freedom) == pytest.approx((2, (wv**2).sum() / wv.sum(), wv.sum() ** 2 / (wv**2).sum()))
+    # Hand: w = 1/2 each, v = 8/15 and 2/15, so wv = 4/15 and 1/15; residuals are 2 and 0, so S = 2 and U = 4 - 8/15 and -2/15.
+    noise, pairs = np.array([4, 1]) / 15, np.array([4 - 8 / 15, -2 / 15])
+    np.testing.assert_allclose(np.sort(moments.residual**2), [0, 4], atol=1e-12)
+    trace, square, cube = noise.sum(), (noise**2).sum(), (noise**3).sum()
+    estimate = pairs.mean()
+    known = estimate**2 / (estimate**2 + 2 * square)
+    rho = known * 4 / 15 + (1 - known) * square / trace  # noise @ pairs / pairs.sum() is above 4/15
+    beyond = max(rho, cube / square)
+    q = ((pairs - estimate) ** 2 / 2).mean() / 6 / (estimate**2 + 2 * square)  # shares vary by 1/2 * 1/2 / 12
+
+    def cdf(error):
+        linear = rho * min(error, estimate) + beyond * max(error - estimate, 0)
+        scale = (2 * square + 4 * linear + min(q, 0.25) * error**2) / (2 * trace + 4 * error)
+        return ncx2.cdf(2 / scale, trace / scale, error / scale)
+
     low, high = error_interval(moments, 0.9)
-    assert ncx2.cdf(statistic / scale, freedom, high**2 / scale) == pytest.approx(0.05, abs=1e-8)
-    assert ncx2.cdf(statistic / scale, freedom, low**2 / scale) == pytest.approx(0.95, abs=1e-8)
+    assert cdf(low**2) == pytest.approx(0.95, abs=1e-8)
+    assert cdf(high**2) == pytest.approx(0.05, abs=1e-8)
+
+
+def test_the_detectable_error_is_where_the_interval_starts_above_zero_four_times_in_five():
+    rng = np.random.default_rng(0)
+    deviation = np.repeat([0.5, 1.0, 2.0, 3.0], 50)
+    wanted = minimum_detectable_error(noisy(deviation, 0.0, rng), 0.95)
+    seen = [error_interval(noisy(deviation, wanted, rng), 0.95)[0] > 0 for _ in range(500)]
+    assert np.mean(seen) == pytest.approx(0.8, abs=0.06)
+
+
+def noisy(deviation, error, rng):
+    """Moments of four bins of 50 rows whose true error is the same in all."""
+    prediction = np.arange(200.0)
+    noise = rng.standard_normal((4, 50))
+    noise = (noise - noise.mean(1, keepdims=True)) / noise.std(
+        1, ddof=1, keepdims=True
+    )  # the variances are as they should be
+    shift = rng.standard_normal(4).repeat(50) / np.sqrt(50)
+    target = prediction + error + deviation * (noise.ravel() + shift)
+    return binned(prediction, QuadraticLoss(target, np.ones(200)), 4)
 
 
 def test_the_interval_starts_at_zero_when_the_error_may_be_zero():
@@ -163,11 +195,13 @@ def test_the_clustered_linear_test_is_a_jackknife_over_clusters():
     statistic = whole @ np.linalg.solve(covariance, whole) / 2
     test = assess(prediction, loss, bins=3).tests["linear"]
     assert test.statistic == pytest.approx(statistic)
-    assert test.p_value == pytest.approx(f_law.sf(statistic, 2, 11))
+    held = np.array([weight[loss.groups == g].sum() for g in range(12)])
+    assert test.p_value == pytest.approx(f_law.sf(statistic, 2, held.sum() ** 2 / (held**2).sum() - 1))
 
 
 def test_error_interval_and_average_use_the_whole_covariance_of_clusters():
     prediction, weight, target, loss = clustered()
+    prediction -= 1.0  # an error that is seen
     moments = binned(prediction, loss, 3)
     w, v, u = moments.share, moments.covariance, moments.pairs
     index = step_of(prediction, moments.edges)
@@ -182,17 +216,29 @@ def test_error_interval_and_average_use_the_whole_covariance_of_clusters():
     verdict = assess(prediction, loss, bins=3)
     assert verdict.standard_error**2 == pytest.approx(degenerate + max(linear + shares, 0))
     wv = np.diag(w) @ v
-    scale, freedom = np.trace(wv @ wv) / np.trace(wv), np.trace(wv) ** 2 / np.trace(wv @ wv)
+    trace, square, cube = (float(np.trace(np.linalg.matrix_power(wv, k))) for k in (1, 2, 3))
+    known = estimate**2 / (estimate**2 + 2 * square)
+    rho = (
+        known * np.clip(linear / 4 / estimate, *np.sort(np.linalg.eigvals(wv).real)[[0, -1]])
+        + (1 - known) * square / trace
+    )
+    error, q = verdict.interval[1] ** 2, min(known * shares / estimate**2, 0.25)
+    variance = 2 * square + 4 * (rho * estimate + max(rho, cube / square) * (error - estimate)) + q * error**2
+    scale = variance / (2 * trace + 4 * error)
     statistic = w @ moments.residual**2
-    assert ncx2.cdf(statistic / scale, freedom, verdict.interval[1] ** 2 / scale) == pytest.approx(0.025, abs=1e-7)
+    assert estimate > 0
+    assert ncx2.cdf(statistic / scale, trace / scale, error / scale) == pytest.approx(0.025, abs=1e-7)
     # Average effect: weighted mean with a cluster-robust error
     mean = weight @ target / weight.sum()
     sums = np.array([(weight * (target - mean))[loss.groups == g].sum() for g in range(12)])
     shares = np.array([weight[loss.groups == g].sum() for g in range(12)]) / weight.sum()
-    error = np.sqrt((sums**2 / (1 - shares)).sum()) / weight.sum()  # HC2; equal clusters give 12 / 11
+    error = np.sqrt(11 / 12 * (sums**2 / (1 - shares) ** 2).sum()) / weight.sum()  # CR3: each left out in turn
+    left_out = [np.average(target[loss.groups != g], weights=weight[loss.groups != g]) for g in range(12)]
+    assert error == pytest.approx(np.sqrt(11 / 12 * ((left_out - mean) ** 2).sum()))
+    reach = t_law.ppf(0.975, 1 / (shares**2).sum() - 1) * error  # Kish's effective number of clusters less one
     assert verdict.average.effect == pytest.approx(mean)
     assert verdict.average.standard_error == pytest.approx(error)
-    assert verdict.average.interval == pytest.approx((mean - 2.200985 * error, mean + 2.200985 * error), rel=1e-6)
+    assert verdict.average.interval == pytest.approx((mean - reach, mean + reach), rel=1e-6)
 
 
 def test_compare_weighs_rows_and_adds_up_clusters():
@@ -203,7 +249,11 @@ def test_compare_weighs_rows_and_adds_up_clusters():
     sums = np.array([(gain - mean * weight)[loss.groups == g].sum() for g in range(12)])
     comparison = compare(prediction, after, loss)
     assert comparison.risk_difference == pytest.approx(mean)
-    assert comparison.standard_error == pytest.approx(np.sqrt(12 / 11 * (sums**2).sum()) / weight.sum())
+    shares = np.array([weight[loss.groups == g].sum() for g in range(12)]) / weight.sum()
+    error = np.sqrt(11 / 12 * (sums**2 / (1 - shares) ** 2).sum()) / weight.sum()
+    reach = t_law.ppf(0.975, 1 / (shares**2).sum() - 1) * error
+    assert comparison.standard_error == pytest.approx(error)
+    assert comparison.interval == pytest.approx((mean - reach, mean + reach))
     assert assess(prediction, loss).risk == pytest.approx(
         (weight * (prediction - target) ** 2).sum() / 2 / weight.sum()
     )

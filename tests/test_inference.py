@@ -8,7 +8,7 @@ from scipy.stats import t as t_law
 from orthocal import HingeLoss, OrthocalError, QuadraticLoss, SkewWarning, assess, compare
 from orthocal.assessment.range_test import brownian_range_tail
 from orthocal.assessment.subgroups import holm
-from orthocal.assessment.wording import story
+from orthocal.assessment.wording import is_detected, story
 
 
 def draw(n=400, seed=0, slope=1.0):
@@ -253,3 +253,45 @@ def test_small_bins_widen_the_band_as_in_a_t_law():
     # Largest of ten: about 2.8 for normal bins, more than 4.5 for t with five degrees of freedom.
     assert many == pytest.approx(2.8, abs=0.15)
     assert few > 4
+
+
+def test_the_bins_test_of_clusters_is_that_of_flipped_signs():
+    rng = np.random.default_rng(0)
+    size = np.ceil(np.exp(1.2 * rng.standard_normal(30))).astype(int)  # 1 to 20 rows
+    groups = np.repeat(np.arange(30), size)
+    prediction = rng.standard_normal(len(groups))
+    shock = 1.2 * rng.standard_normal(30)[groups]
+    loss = QuadraticLoss(prediction + shock + rng.standard_normal(len(groups)), np.ones(len(groups)), groups=groups)
+    test = assess(prediction, loss, bins=3).tests["bins"]
+    index = np.searchsorted(np.quantile(prediction, [1 / 3, 2 / 3]), prediction)
+    sums = np.zeros((30, 3))
+    np.add.at(sums, (groups, index), -loss.derivative(prediction))
+    inverse = np.linalg.inv(sums.T @ sums)
+    flipped = rng.choice([-1.0, 1.0], (20_000, 30)) @ sums
+    beyond = np.einsum("di,ij,dj->d", flipped, inverse, flipped)
+    assert test.statistic == pytest.approx(sums.sum(0) @ inverse @ sums.sum(0))
+    assert test.p_value == pytest.approx(np.mean(beyond >= test.statistic), abs=0.02)
+    assert 0.05 < test.p_value < 0.95
+    assert "effective number of clusters" in test.note
+
+
+def test_small_bins_between_ties_are_joined():
+    # An equal bin of ten has 100 rows, so fewer than 25 are not judged by themselves.
+    for size, wanted in (((195, 5, 800), (195, 805)), ((175, 25, 800), (175, 25, 800)), ((480, 505, 15), (480, 520))):
+        prediction = np.repeat(np.arange(3.0), size)
+        loss = QuadraticLoss(prediction + np.random.default_rng(0).standard_normal(1000), np.ones(1000))
+        np.testing.assert_array_equal(assess(prediction, loss, draws=1).bins["n"], wanted)
+
+
+def test_the_verdict_uses_the_bins_test():
+    # Two narrow bins among wide ones are far off: linear, range and the interval of the error see the noise of the wide.
+    rng = np.random.default_rng(0)
+    prediction = np.arange(2000.0)
+    noise = np.where(np.abs(prediction - 1000) < 200, 0.02, 5.0) * rng.standard_normal(2000)
+    wiggle = 0.02 * np.sign(prediction - 1000) * (np.abs(prediction - 1000) < 200)
+    verdict = assess(prediction, QuadraticLoss(prediction + wiggle + noise, np.ones(2000)), random_state=0)
+    assert verdict.interval[0] == 0
+    assert verdict.tests["linear"].p_value > 0.0125
+    assert verdict.tests["range"].p_value > 0.0125
+    assert verdict.verdict.startswith("There is evidence of miscalibration (bins test, p = ")
+    assert is_detected(verdict)

@@ -12,7 +12,18 @@ from scipy.sparse import coo_array
 from orthocal.arrays import group_sums, sorting_order
 from orthocal.assessment.cutting import cut
 from orthocal.assessment.ratios import against_all, mean_mass
-from orthocal.assessment.sweeps import Piece, Rows, Runs, SortedRows, Stage, answer, cluster_sums, merged, pair_codes
+from orthocal.assessment.sweeps import (
+    Piece,
+    Rows,
+    Runs,
+    SortedRows,
+    Stage,
+    answer,
+    cluster_sums,
+    effective_number,
+    merged,
+    pair_codes,
+)
 from orthocal.errors import OrthocalError, require_positive_mass
 from orthocal.losses import score_at
 
@@ -189,16 +200,21 @@ def _cross_products(value: Floats, cells: Cells) -> Floats:
     return np.asarray((by_unit.T @ by_unit).toarray())
 
 
-def mean_residual(rows: Rows, residual: Callable[[Piece], Floats]) -> Stage[tuple[float, float, int]]:
-    """Return sum(residual) / sum(mass) with its standard error (HC2), and the number of rows or clusters: one bin of all."""
+def mean_residual(rows: Rows, residual: Callable[[Piece], Floats]) -> Stage[tuple[float, float, float]]:
+    """Return sum(residual) / sum(mass) with its standard error, and the effective number of rows or clusters.
+
+    The error is a jackknife over rows (HC3) or clusters (CR3). It rests on as many as Kish's number counts: with few large
+    clusters an interval with all of them less one as degrees of freedom covers 88% (`tests/statistics/test_clusters.py`).
+    """
     if rows.like.groups is not None:
-        _, (stray, held) = merged((yield partial(_by_cluster, residual=residual)))
-        total, mean = float(held.sum()), float(stray.sum() / held.sum())
-        return mean, float(np.sqrt(_stray_squares(stray, held, mean, total))) / total, len(held)
-    units, held, stray = np.sum((yield partial(_mass_and_residual, residual=residual)), axis=0)
-    total, mean = float(held), float(stray / held)
-    squares = sum((yield partial(_squares_about, residual=residual, mean=mean, total=total)))
-    return mean, float(np.sqrt(squares)) / total, int(units)
+        _, (stray, held, weight) = merged((yield partial(_by_cluster, residual=residual)))
+        units, total, mean = len(held), float(held.sum()), float(stray.sum() / held.sum())
+        squares, counted = _stray_squares(stray, held, mean, total), (weight.sum(), weight @ weight)
+    else:
+        units, held, stray, *counted = np.sum((yield partial(_mass_and_residual, residual=residual)), axis=0)
+        total, mean = float(held), float(stray / held)
+        squares = sum((yield partial(_squares_about, residual=residual, mean=mean, total=total)))
+    return mean, float(np.sqrt((units - 1) / units * squares)) / total, effective_number(*counted)
 
 
 def at_prediction(piece: Piece) -> Floats:
@@ -213,11 +229,12 @@ def at_constant(piece: Piece, value: float) -> Floats:
 
 def _by_cluster(piece: Piece, residual: Callable[[Piece], Floats]) -> tuple[Integers, Floats]:
     assert piece.loss.groups is not None  # noqa: S101
-    return cluster_sums(piece.loss.groups, [residual(piece), piece.loss.mass])
+    return cluster_sums(piece.loss.groups, [residual(piece), piece.loss.mass, piece.loss.weight])
 
 
 def _mass_and_residual(piece: Piece, residual: Callable[[Piece], Floats]) -> Floats:
-    return np.array([len(piece), piece.loss.mass.sum(), residual(piece).sum()])
+    weight = piece.loss.weight
+    return np.array([len(piece), piece.loss.mass.sum(), residual(piece).sum(), weight.sum(), weight @ weight])
 
 
 def _squares_about(piece: Piece, residual: Callable[[Piece], Floats], mean: float, total: float) -> float:
@@ -227,4 +244,4 @@ def _squares_about(piece: Piece, residual: Callable[[Piece], Floats], mean: floa
 def _stray_squares(residual: Floats, mass: Floats, mean: float, total: float) -> float:
     gap = residual - mean * mass
     leverage = np.clip(mass / total, 0.0, MOST_LEVERAGE)
-    return float((gap / (1 - leverage)) @ gap)
+    return float(((gap / (1 - leverage)) ** 2).sum())

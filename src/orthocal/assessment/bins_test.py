@@ -7,17 +7,20 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 import numpy as np
+from scipy.sparse import coo_array
 from scipy.special import chdtrc
-from scipy.stats import f as f_law
+from scipy.stats import beta as beta_law
 from scipy.stats import norm
 from scipy.stats import t as t_law
 
 from orthocal.assessment.parts import TestResult
-from orthocal.assessment.sweeps import Runs
+from orthocal.assessment.sweeps import Runs, cluster_sums, merged, pair_codes
 from orthocal.errors import SkewWarning
 
 if TYPE_CHECKING:
-    from orthocal.arrays import Floats
+    from scipy.sparse import csr_array
+
+    from orthocal.arrays import Floats, Integers
     from orthocal.assessment.bins import Binned
     from orthocal.assessment.sweeps import Piece, Rows, Stage
 
@@ -26,7 +29,7 @@ MOST_SKEW = 0.25
 
 
 def bins_test(rows: Rows, binned: Binned) -> Stage[TestResult]:
-    """Sum the squared t statistics of the bins, each first made normal; with clusters, Hotelling's F."""
+    """Sum the squared t statistics of the bins, each first made normal; with clusters, judge by flips of their signs."""
     bins = len(binned.residual)
     if not (binned.variance > 0).all():
         return TestResult(None, None, "does not apply: a bin has no noise")
@@ -38,12 +41,40 @@ def bins_test(rows: Rows, binned: Binned) -> Stage[TestResult]:
         normal = -norm.ppf(np.exp(np.maximum(tail, -700.0)))
         statistic = float(normal @ normal)
         return TestResult(statistic, float(chdtrc(bins, statistic)), f"chi-square, {bins} bins")
-    free = binned.clusters - bins
-    if free < 1 or np.linalg.matrix_rank(binned.covariance) < bins:
-        return TestResult(None, None, f"does not apply: {binned.clusters} clusters are too few for {bins} bins")
-    squared = float(binned.residual @ np.linalg.solve(binned.covariance, binned.residual))
-    statistic = squared * free / (bins * (binned.clusters - 1))
-    return TestResult(statistic, float(f_law.sf(statistic, bins, free)), f"Hotelling F, {bins} bins")
+    codes, (residual,) = merged((yield partial(_cell_residuals, edges=binned.edges)))
+    cluster = np.unique(codes // bins, return_inverse=True)[1]
+    return by_signs(coo_array((residual, (cluster, codes % bins)), shape=(binned.clusters, bins)).tocsr())
+
+
+def by_signs(sums: csr_array) -> TestResult:
+    r"""Test that summed residuals have mean zero in every bin, from those of each cluster: Hotelling's F for unequal clusters.
+
+    With :math:`r_g` the sums of cluster g, :math:`T = (\sum r_g)' (\sum r_g r_g')^{-1} (\sum r_g) = 1'P1` for a projection P.
+    Flipping the signs of clusters at random leaves P as it is, so :math:`s'Ps` has mean B and variance :math:`2(B - \sum_g
+    P_{gg}^2)`. For G equal clusters :math:`T/G` is nearly Beta(B/2, (G - B)/2), which is Hotelling's F. The effective number of
+    unequal ones gives that variance: :math:`2B(G - B)/(G + 2)` at :math:`G = B(B + 2) / \sum_g P_{gg}^2 - 2`.
+    """
+    clusters, bins = sums.shape
+    products = np.asarray((sums.T @ sums).toarray())
+    if clusters <= bins or np.linalg.matrix_rank(products) < bins:
+        return TestResult(None, None, f"does not apply: {clusters} clusters are too few for {bins} bins")
+    total, inverse = np.asarray(sums.sum(axis=0)).ravel(), np.linalg.inv(products)
+    own = np.asarray(sums.multiply(sums @ inverse).sum(axis=1)).ravel()  # P_gg
+    counted = bins * (bins + 2) / float(own @ own) - 2
+    free = counted - bins
+    if free < 1:
+        return TestResult(
+            None, None, f"does not apply: {clusters} clusters of unequal size are too few for {bins} bins"
+        )
+    statistic = float(total @ inverse @ total)
+    tail = float(beta_law.sf(min(statistic / counted, 1.0), bins / 2, free / 2))
+    note = f"signs of clusters, {bins} bins, effective number of clusters {counted:.0f}"
+    return TestResult(statistic, max(tail, 2.0 ** (1 - clusters)), note)  # flips of signs give no smaller p-value
+
+
+def _cell_residuals(piece: Piece, edges: Floats) -> tuple[Integers, Floats]:
+    """Question: residuals summed by cluster and bin."""
+    return cluster_sums(pair_codes(piece, edges), [piece.residual])
 
 
 def _central_moments(piece: Piece, edges: Floats, mean: Floats) -> Floats:

@@ -5,7 +5,6 @@ from __future__ import annotations
 from functools import singledispatch
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
 from scipy.stats import t as t_law
 
 from orthocal.assessment.records import Comparison
@@ -55,10 +54,9 @@ def compare(before: Any, after: Any, loss: Loss, *, level: float = 0.95, cost: f
     before, _ = rows_that_count(before, loss)
     after, loss = rows_that_count(after, loss)
     difference = loss_change(loss, before, after)
-    mean, error, interval = weighted_mean(difference, loss, level)
-    units = len(loss) if loss.groups is None else len(np.unique(loss.groups))
+    mean, error, interval, effective = weighted_mean(difference, loss, level)
     decision = None if cost is None else decision_change(before, after, loss, cost, level)
-    return concluded(mean, error, interval, units, level, decision)
+    return concluded(mean, error, interval, effective, level, decision)
 
 
 @singledispatch
@@ -74,10 +72,10 @@ def _(loss: QuadraticLoss, before: Floats, after: Floats) -> Floats:
 
 
 def concluded(
-    mean: float, error: float, interval: tuple[float, float], units: int, level: float, decision: Decision | None
+    mean: float, error: float, interval: tuple[float, float], effective: float, level: float, decision: Decision | None
 ) -> Comparison:
-    """Return the verdict on a mean difference of losses, after minus before, over so many rows or clusters."""
+    """Return the verdict on a mean difference of losses, after minus before, over an effective number of rows or clusters."""
     low, high = interval
-    harm = float(t_law.sf(mean / error, units - 1)) if error > 0 else float(mean <= 0)
+    harm = float(t_law.sf(mean / error, effective - 1)) if error > 0 else float(mean <= 0)
     word = "improved" if high < 0 else "harmed" if low > 0 else "no detectable change"
     return Comparison(mean, error, interval, harm, word, level, decision)

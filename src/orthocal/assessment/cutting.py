@@ -11,16 +11,24 @@ from orthocal.assessment.sweeps import Piece, Runs, Stage, pair_codes
 from orthocal.calibrators.histogram import wanted_mass
 
 if TYPE_CHECKING:
-    from orthocal.arrays import Floats
+    from orthocal.arrays import Floats, Integers
+
+
+LEAST_SHARE = 0.25
+"""Of the rows of an equal bin, below which a bin left over between ties is not judged by itself."""
 
 
 def cut(bins: int) -> Stage[Floats]:
     """Return the inner edges of bins of nearly equal weight that never divide tied predictions.
 
-    A bin with fewer than two clusters has no variance; it joins its left neighbour (the first joins its right one).
+    A bin of fewer than two clusters has no variance, and the mean of a few rows with a binary outcome is far from normal: small
+    bins join their right neighbour (the last one its left).
     """
     edges = yield from uniform_mass_edges(bins)
-    return edges[_edges_with_two((yield partial(members, edges=edges)))]
+    answers = yield partial(members, edges=edges)
+    size = np.sum([rows for rows, _ in answers], axis=0)
+    units = [set().union(*own) for own in zip(*(two for _, two in answers), strict=True)]
+    return edges[_edges_to_keep(size, units, LEAST_SHARE * float(size.sum()) / bins)]
 
 
 class Weights(NamedTuple):
@@ -62,30 +70,29 @@ def _where_reached(piece: Piece, wanted: Floats, reached: Floats, *, ones: bool)
     return np.asarray(piece.prediction[np.minimum(np.searchsorted(running, own, side="left"), len(piece) - 1)])
 
 
-def members(piece: Piece, edges: Floats) -> list[set[Any]]:
-    """Question: two different rows, or clusters, of each bin, where it has them."""
+def members(piece: Piece, edges: Floats) -> tuple[Integers, list[set[Any]]]:
+    """Question: how many rows each bin has, and two different rows, or clusters, of each, where it has them."""
+    size = Runs(piece.prediction, edges).size
     if piece.loss.groups is None:
-        size = Runs(piece.prediction, edges).size
-        return [{(piece.number, b, row) for row in range(min(int(many), 2))} for b, many in enumerate(size)]
+        return size, [{(piece.number, b, row) for row in range(min(int(many), 2))} for b, many in enumerate(size)]
     count = len(edges) + 1
     pairs = np.unique(pair_codes(piece, edges))
-    return [set((pairs[pairs % count == b][:2] // count).tolist()) for b in range(count)]
+    return size, [set((pairs[pairs % count == b][:2] // count).tolist()) for b in range(count)]
 
 
-def _edges_with_two(answers: list[list[set[Any]]]) -> list[int]:
-    """Return the positions of the edges to keep, from the left, so that every bin holds two different rows or clusters."""
-    inside_of = [set().union(*own) for own in zip(*answers, strict=True)]
-    count = len(inside_of)
+def _edges_to_keep(size: Integers, units: list[set[Any]], least: float) -> list[int]:
+    """Return the positions of the edges to keep, from the left, so that every bin has `least` rows of two rows or clusters."""
     keep: list[int] = []
-    inside: set[Any] = set()
-    for position in range(count - 1):
-        inside |= inside_of[position]
-        if len(inside) >= 2:
-            keep.append(position)
-            inside = set()
-    inside |= inside_of[count - 1]
-    while keep and len(inside) < 2:  # what is left over joins the bin before it
-        last = keep.pop()
+    start = 0
+
+    def enough(start: int, end: int) -> bool:
+        return size[start:end].sum() >= least and len(set().union(*units[start:end])) >= 2
+
+    for end in range(1, len(units)):
+        if enough(start, end):
+            keep.append(end - 1)
+            start = end
+    while keep and not enough(start, len(units)):  # what is left over joins the bin before it
+        keep.pop()
         start = keep[-1] + 1 if keep else 0
-        inside = set().union(*inside_of[start : last + 1], inside)
     return keep

@@ -1,8 +1,8 @@
-"""Size of the calibration error: debiased, with intervals (MATH 7.3)."""
+"""Size of the calibration error: debiased, with intervals (MATH 7.3, BEYOND 9.1)."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 from scipy.optimize import brentq
@@ -20,6 +20,8 @@ AT_ONCE = 128
 """Draws that are held at the same time."""
 POWER = 0.8
 """Chance of detection that the minimum detectable error refers to."""
+MOST_BEND = 0.25
+"""Cap on the variance that the bin shares add, so that the upper end of the interval does not run away with few clusters."""
 
 
 def squared_error(binned: Binned) -> tuple[float, float]:
@@ -28,53 +30,114 @@ def squared_error(binned: Binned) -> tuple[float, float]:
     Variance = degenerate part :math:`2\,\mathrm{tr}((WV)^2)`, linear part :math:`4 (w\bar r)'V(w\bar r)` with products of means
     debiased, and the sampling of the bin shares.
     """
-    share, covariance = binned.share, binned.covariance
-    estimate = float(share @ binned.pairs)
-    weights = np.outer(share, share)
-    products = np.outer(binned.residual, binned.residual) - covariance
+    estimate = float(binned.share @ binned.pairs)
+    linear = 4 * _linear_part(binned) + _share_part(binned, estimate)
+    return estimate, float(np.sqrt(2 * float((_noise(binned) ** 2).sum()) + max(linear, 0.0)))
+
+
+def _noise(binned: Binned) -> Floats:
+    """Return the eigenvalues of WV, smallest first: noise alone adds their sum to S, with a variance of twice their squares."""
+    root = np.sqrt(binned.share)
+    return np.asarray(np.linalg.eigvalsh(root[:, None] * binned.covariance * root))
+
+
+def _linear_part(binned: Binned) -> float:
+    """Return (w m)' V (w m) for the bins' true errors m, with unbiased estimates in place of their products."""
+    products = np.outer(binned.residual, binned.residual) - binned.covariance
     np.fill_diagonal(products, binned.pairs)
-    degenerate = 2 * float((weights * covariance**2).sum())
+    return float(binned.share @ (products * binned.covariance) @ binned.share)
+
+
+def _share_part(binned: Binned, estimate: float) -> float:
+    """Return what the sampling of the bin shares adds to the variance."""
     centred = binned.pairs - estimate
-    linear = 4 * float((weights * products * covariance).sum()) + float(centred @ binned.share_variance @ centred)
-    return estimate, float(np.sqrt(degenerate + max(linear, 0.0)))
+    return float(centred @ binned.share_variance @ centred)
+
+
+class Spread(NamedTuple):
+    r"""How :math:`S = \sum_b w_b \bar r_b^2` varies about a squared error c: as a multiple of a noncentral chi-square.
+
+    S has mean :math:`\mathrm{tr}(WV) + c`. Its variance :math:`V(c)` is that of noise alone, :math:`2\,\mathrm{tr}((WV)^2)`; of
+    noise times error in the same bins, :math:`4\rho \min(c, \hat c) + 4\rho_+ (c - \hat c)_+`; and of the bin shares,
+    :math:`q c^2`. A multiple g of a noncentral chi-square with k degrees of freedom and noncentrality c/g has this mean and
+    variance where :math:`g = V(c) / (2\,\mathrm{tr}(WV) + 4c)` and :math:`k = \mathrm{tr}(WV)/g`.
+
+    Parameters
+    ----------
+    trace, square : float
+        :math:`\mathrm{tr}(WV)` and :math:`\mathrm{tr}((WV)^2)`.
+    slope : float
+        :math:`\rho`, the noise where the estimated error lies.
+    estimate, beyond : float
+        :math:`\hat c`, and :math:`\rho_+`, the noise where error that was missed would lie.
+    bend : float
+        :math:`q`.
+    """
+
+    trace: float
+    square: float
+    slope: float
+    estimate: float
+    beyond: float
+    bend: float
+
+    def cdf(self, statistic: float, error: float) -> float:
+        """Probability that S is at most `statistic` at a squared error."""
+        seen = min(error, self.estimate)
+        linear = self.slope * seen + self.beyond * (error - seen)
+        variance = 2 * self.square + 4 * linear + self.bend * error**2
+        scale = variance / (2 * self.trace + 4 * error)
+        if statistic > LARGE * scale:  # the series gives up; the normal distribution it tends to is exact enough
+            return float(ndtr((statistic - self.trace - error) / np.sqrt(variance)))
+        return float(chndtr(statistic / scale, self.trace / scale, error / scale))
+
+    def error_at(self, statistic: float, probability: float) -> float:
+        """Return the squared error at which the cdf is as low as `probability`: 0 where it is at no error."""
+
+        def gap(error: float) -> float:
+            return self.cdf(statistic, error) - probability
+
+        if gap(0.0) <= 0:
+            return 0.0
+        above = statistic
+        while gap(above) > 0:
+            above *= 2
+        return float(brentq(gap, 0.0, above, xtol=1e-12 * statistic, rtol=1e-12))
+
+
+def spread(binned: Binned, tail: float) -> Spread:
+    r"""Return how the statistic varies, from estimates of where the error lies.
+
+    The estimate of :math:`\rho = (wm)'V(wm) / m'Wm` is as noisy as that of the error: it is kept among the values that the noise
+    has, and where the error is hardly distinguishable from 0 it gives way to :math:`\mathrm{tr}((WV)^2)/\mathrm{tr}(WV)`. Error
+    that was missed was covered by noise, so it is placed where noise varies most:
+    :math:`\rho_+ = \mathrm{tr}((WV)^3)/\mathrm{tr}((WV)^2)`.
+    """
+    noise = _noise(binned)
+    trace, square, cube = (float((noise**power).sum()) for power in (1, 2, 3))
+    estimate = max(float(binned.share @ binned.pairs), 0.0)
+    slope, bend = square / trace, 0.0
+    if estimate > 0:
+        known = estimate**2 / (estimate**2 + 2 * square)
+        slope += known * (float(np.clip(_linear_part(binned) / estimate, noise[0], noise[-1])) - slope)
+        bend = known * _share_part(binned, estimate) / estimate**2
+    return Spread(
+        trace, square, slope, estimate, max(slope, cube / square), min(bend, MOST_BEND, -1 / float(np.log(tail)))
+    )
 
 
 def error_interval(binned: Binned, level: float) -> tuple[float, float]:
-    r"""Return the interval of the error by inverting a noncentral chi-square.
+    r"""Return the interval of the error: those at which :math:`S = \sum_b w_b \bar r_b^2` is in neither tail of its distribution.
 
-    :math:`S = \sum_b w_b \bar r_b^2` is :math:`g` times a noncentral chi-square with :math:`k` degrees of freedom and
-    noncentrality :math:`Cal^2/g`, with :math:`g, k` matched to the covariance of the bin means.
+    Lower end 0 where no error at all would show as much.
     """
-    statistic, scale, freedom = quadratic_form(binned)
-    if scale == 0:
+    statistic = float(binned.share @ binned.residual**2)
+    if not (binned.variance > 0).any():
         return float(np.sqrt(statistic)), float(np.sqrt(statistic))
     tail = (1 - level) / 2
-    low = _noncentrality(statistic / scale, freedom, 1 - tail)
-    high = _noncentrality(statistic / scale, freedom, tail)
-    return float(np.sqrt(scale * low)), float(np.sqrt(scale * high))
-
-
-def quadratic_form(binned: Binned) -> tuple[float, float, float]:
-    """Return (S, g, k): the plug-in squared error, and scale and degrees of freedom of its law at no error."""
-    scaled = binned.share[:, None] * binned.covariance
-    trace, square = float(np.trace(scaled)), float((scaled * scaled.T).sum())
-    statistic = float(binned.share @ binned.residual**2)
-    return (statistic, square / trace, trace**2 / square) if trace > 0 else (statistic, 0.0, 0.0)
-
-
-def _noncentrality(x: float, freedom: float, probability: float) -> float:
-    """Return the noncentrality at which the cdf at x equals `probability`; 0 when even the central cdf is below it."""
-
-    def gap(noncentrality: float) -> float:
-        if x > LARGE:  # the series gives up; the normal law it tends to is exact to the digits that matter
-            spread = np.sqrt(2 * freedom + 4 * noncentrality)
-            return float(ndtr((x - freedom - noncentrality) / spread)) - probability
-        return float(chndtr(x, freedom, noncentrality)) - probability
-
-    if gap(0.0) <= 0:
-        return 0.0
-    reach = 10 * np.sqrt(x + freedom) + 50
-    return float(brentq(gap, max(0.0, x - freedom - reach), x + reach, xtol=1e-10 * (1 + x), rtol=1e-12))
+    about = spread(binned, tail)
+    low, high = (np.sqrt(about.error_at(statistic, share)) for share in (1 - tail, tail))
+    return float(low), float(high)
 
 
 def mean_absolute_error(binned: Binned) -> Distance:
@@ -115,12 +178,12 @@ def _largest_of(freedom: Floats, root: Floats, draws: int, rng: np.random.Genera
 
 
 def minimum_detectable_error(binned: Binned, level: float) -> float:
-    """Return the error at which the interval would start above 0 with probability 0.8."""
-    _, scale, freedom = quadratic_form(binned)
-    if scale == 0:
+    """Return the error, the same in every bin, at which the interval starts above 0 with probability 0.8."""
+    noise = _noise(binned)
+    trace, square = float(noise.sum()), float(noise @ noise)
+    if not trace > 0:
         return 0.0
-    critical = float(chdtri(freedom, (1 - level) / 2))
-    if 1 - chndtr(critical, freedom, 0) >= POWER:
-        return 0.0
-    needed = brentq(lambda extra: 1 - chndtr(critical, freedom, extra) - POWER, 0, 10 * (critical + freedom) + 100)
-    return float(np.sqrt(scale * needed))
+    scale = square / trace
+    critical = scale * float(chdtri(trace / scale, (1 - level) / 2))
+    slope = float(binned.share @ binned.covariance @ binned.share)
+    return float(np.sqrt(Spread(trace, square, slope, 0.0, slope, 0.0).error_at(critical, 1 - POWER)))

@@ -10,7 +10,7 @@ from scipy.stats import f as f_law
 from scipy.stats import t as t_law
 
 from orthocal.assessment.parts import Coefficient, LinearPredictor, TestResult
-from orthocal.assessment.sweeps import cluster_sums, count_units, merged
+from orthocal.assessment.sweeps import cluster_sums, count_effective, merged
 
 if TYPE_CHECKING:
     from orthocal.arrays import Floats, Integers
@@ -25,15 +25,15 @@ def linear_test(rows: Rows, level: float) -> Stage[tuple[TestResult, LinearPredi
     """Regress the residuals on (1, prediction); test that both coefficients are zero, and return them with intervals.
 
     For a quadratic loss this is the regression of the pseudo-outcome on (1, prediction), tested against (0, 1). The
-    covariance is a jackknife over rows (HC3) or clusters (CR3), and the law is F with as many degrees of freedom as there are
-    rows or clusters less one.
+    covariance is a jackknife over rows (HC3) or clusters (CR3), and the distribution is F with as many degrees of freedom as
+    Kish's effective number of rows or clusters less one.
     """
     found = yield _spread
     low, high = found[0][0], found[-1][1]
     middle, width = sum(total for _, _, total, _ in found) / sum(many for *_, many in found), high - low
-    units = yield from count_units(rows)
+    units, effective = yield from count_effective(rows)
     if width == 0:
-        return (yield from _intercept_only(rows)), None
+        return (yield from _intercept_only(rows, effective)), None
     if units <= 2:
         return TestResult(None, None, "does not apply: too few rows or clusters"), None
     scale = Scale(middle, width)
@@ -44,12 +44,10 @@ def linear_test(rows: Rows, level: float) -> Stage[tuple[TestResult, LinearPredi
     if not np.linalg.eigvalsh(covariance)[0] > 0:
         return TestResult(None, None, "does not apply: no noise"), None
     statistic = float(coefficient @ np.linalg.solve(covariance, coefficient)) / 2
-    test = TestResult(statistic, float(f_law.sf(statistic, 2, units - 1)), "intercept 0 and slope 1")
-    if np.isfinite(
-        rows.like.bounds
-    ).all():  # residuals in other units than the effect: `best_line` has what is reported
-        return test, None
-    return test, _predictor(coefficient, covariance, middle, width, units, level)
+    test = TestResult(statistic, float(f_law.sf(statistic, 2, effective - 1)), "intercept 0 and slope 1")
+    if np.isfinite(rows.like.bounds).all():
+        return test, None  # residuals are in other units than the effect: `best_line` has what is reported
+    return test, _predictor(coefficient, covariance, middle, width, effective, level)
 
 
 class Scale(NamedTuple):
@@ -68,7 +66,7 @@ def _spread(piece: Piece) -> tuple[float, float, float, int]:
     return float(prediction[0]), float(prediction[-1]), float(prediction.sum()), len(prediction)
 
 
-def _intercept_only(rows: Rows) -> Stage[TestResult]:
+def _intercept_only(rows: Rows, effective: float) -> Stage[TestResult]:
     """The jackknife of a mean: all that a constant prediction allows."""
     if rows.like.groups is None:
         units, total, gap = np.sum((yield _mass_and_residual), axis=0)
@@ -82,7 +80,7 @@ def _intercept_only(rows: Rows) -> Stage[TestResult]:
         return TestResult(None, None, "does not apply: too few rows or clusters, or no noise")
     statistic = float((gap / total) ** 2 / variance)
     note = "intercept only: the prediction is constant"
-    return TestResult(statistic, float(f_law.sf(statistic, 1, units - 1)), note)
+    return TestResult(statistic, float(f_law.sf(statistic, 1, effective - 1)), note)
 
 
 def _mass_and_residual(piece: Piece) -> Floats:
@@ -107,13 +105,13 @@ def _changes(mass: Floats, residual: Floats, total: float, gap: float) -> float:
 
 
 def _predictor(
-    coefficient: Floats, covariance: Floats, middle: float, width: float, units: int, level: float
+    coefficient: Floats, covariance: Floats, middle: float, width: float, effective: float, level: float
 ) -> LinearPredictor:
     """Turn residual coefficients of the scaled prediction into intercept and slope of the effect."""
     turn = np.array([[1.0, -middle / width], [0.0, 1.0 / width]])
     intercept, slope = (turn @ coefficient + [0.0, 1.0]).tolist()
     errors = np.sqrt(np.diag(turn @ covariance @ turn.T)).tolist()
-    reach = float(t_law.ppf((1 + level) / 2, units - 1))
+    reach = float(t_law.ppf((1 + level) / 2, effective - 1))
     one, two = (
         Coefficient(value, error, (value - reach * error, value + reach * error))
         for value, error in zip((intercept, slope), errors, strict=True)

@@ -86,9 +86,9 @@ def _judge(name: str, label: str, rows: Rows, bins: int, level: float) -> Stage[
     edges = yield from cut(max(1, min(bins, count // ROWS_A_BIN)))
     tested = yield from against_all(residual_moments(rows, edges), mass)
     _, binned = yield from shown_bins(rows, tested, mass)
-    excess, error, _ = yield from mean_residual(rows, at_prediction)
+    excess, error, effective = yield from mean_residual(rows, at_prediction)
     size = float(np.sqrt(max(squared_error(binned)[0], 0.0)))
-    reach = float(t_law.ppf((1 + level) / 2, units - 1)) * error
+    reach = float(t_law.ppf((1 + level) / 2, effective - 1)) * error
     test, _ = yield from against_all(linear_test(rows, level), mass)
     interval = error_interval(binned, level)
     return Group(name, label, count, size, interval, excess, (excess - reach, excess + reach), test.p_value, None)

@@ -191,6 +191,30 @@ def count_units(rows: Rows) -> Stage[int]:
     return len(np.unique(np.concatenate((yield cluster_codes))))
 
 
+def count_effective(rows: Rows) -> Stage[tuple[int, float]]:
+    """Return the number of rows, or of clusters, and Kish's effective number of them."""
+    if rows.like.groups is None:
+        units, total, squares = np.sum((yield _row_weights), axis=0)
+        return int(units), effective_number(total, squares)
+    _, (weight,) = merged((yield _cluster_weights))
+    return len(weight), effective_number(weight.sum(), weight @ weight)
+
+
+def effective_number(total: float, squares: float) -> float:
+    """Return Kish's number of equal units that are worth as much as these, of which the weights are summed; at least two."""
+    return max(float(total**2 / squares), 2.0)
+
+
+def _row_weights(piece: Piece) -> Floats:
+    weight = piece.loss.weight
+    return np.array([len(piece), weight.sum(), weight @ weight])
+
+
+def _cluster_weights(piece: Piece) -> tuple[Integers, Floats]:
+    assert piece.loss.groups is not None  # noqa: S101
+    return cluster_sums(piece.loss.groups, [piece.loss.weight])
+
+
 def cluster_sums(groups: Integers, columns: Sequence[Floats]) -> tuple[Integers, Floats]:
     """Return (codes that occur, their sums of each column)."""
     codes, where = np.unique(groups, return_inverse=True)

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from functools import partial, singledispatch
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 from scipy.stats import t as t_law
 
-from orthocal.arrays import group_sums
+from orthocal.assessment.bins import MOST_LEVERAGE
 from orthocal.assessment.parts import Decision, Value
-from orthocal.assessment.sweeps import cluster_sums, merged, predictions_at
+from orthocal.assessment.sweeps import cluster_sums, effective_number, merged, predictions_at
 from orthocal.errors import OrthocalError
 from orthocal.losses import Loss, QuadraticLoss
 
@@ -41,11 +41,11 @@ def decision_value(rows: Rows, cost: float, level: float) -> Stage[Value]:
     total, treated, gain, everyone, count = np.sum(found, axis=0)
     mean = float(gain / total)
     if rows.like.groups is None:
-        units, squares = int(count), float(sum((yield partial(_gain_squares, cost=cost, mean=mean))))
+        squares, weights = np.sum((yield partial(_gain_squares, cost=cost, mean=mean)), axis=0)
+        error, interval, _ = error_of_mean(mean, Squares(int(count), float(total), squares, weights), level)
     else:
-        _, (centred,) = merged((yield partial(_cluster_gains, cost=cost, mean=mean)))
-        units, squares = len(centred), float(centred @ centred)
-    error, interval = error_of_mean(mean, squares, units, float(total), level)
+        _, (centred, weight) = merged((yield partial(_cluster_gains, cost=cost, mean=mean)))
+        error, interval, _ = error_of_mean(mean, jackknifed(centred, weight), level)
     costs = yield from _quantiles(np.linspace(0.02, 0.98, CURVE), int(count))
     above, all_of = np.sum((yield partial(_gains_above, costs=costs)), axis=0)
     curve = {"cost": costs, "by_prediction": above / total, "everyone": all_of / total}
@@ -61,14 +61,14 @@ def _centred(piece: Piece, cost: float, mean: float) -> Floats:
     return (piece.prediction > cost) * net_gain(piece.loss, cost) - mean * piece.loss.weight
 
 
-def _gain_squares(piece: Piece, cost: float, mean: float) -> float:
-    centred = _centred(piece, cost, mean)
-    return float(centred @ centred)
+def _gain_squares(piece: Piece, cost: float, mean: float) -> tuple[float, float]:
+    centred, weight = _centred(piece, cost, mean), piece.loss.weight
+    return float(centred @ centred), float(weight @ weight)
 
 
 def _cluster_gains(piece: Piece, cost: float, mean: float) -> tuple[Integers, Floats]:
     assert piece.loss.groups is not None  # noqa: S101
-    return cluster_sums(piece.loss.groups, [_centred(piece, cost, mean)])
+    return cluster_sums(piece.loss.groups, [_centred(piece, cost, mean), piece.loss.weight])
 
 
 def _quantiles(shares: Floats, count: int) -> Stage[Floats]:
@@ -94,30 +94,49 @@ def _gains_above(piece: Piece, costs: Floats) -> Floats:
 def decision_change(before: Floats, after: Floats, loss: Loss, cost: float, level: float) -> Decision:
     """Return the share of rows whose decision changes, and what the change gains."""
     flips = (after > cost).astype(float) - (before > cost)
-    gain, error, interval = weighted_mean(flips * net_gain(loss, cost), loss, level)
+    gain, error, interval, _ = weighted_mean(flips * net_gain(loss, cost), loss, level)
     return Decision(float(cost), float(loss.weight @ np.abs(flips)) / float(loss.weight.sum()), gain, error, interval)
 
 
-def weighted_mean(values: Floats, loss: Loss, level: float) -> tuple[float, float, tuple[float, float]]:
-    """Return sum(values) / sum(weight) with standard error and interval, over rows or clusters; weights are inside values."""
-    total = float(loss.weight.sum())
-    mean = float(values.sum()) / total
-    centred, units = values - mean * loss.weight, len(values)
-    if loss.groups is not None:
-        codes, index = np.unique(loss.groups, return_inverse=True)
-        units = len(codes)
-        centred = group_sums(index, centred, units)
-    return mean, *error_of_mean(mean, float(centred @ centred), units, total, level)
+def weighted_mean(values: Floats, loss: Loss, level: float) -> tuple[float, float, tuple[float, float], float]:
+    """Return sum(values) / sum(weight) with standard error, interval and the effective number of rows or clusters.
+
+    Weights are inside values.
+    """
+    weight = loss.weight
+    mean = float(values.sum()) / float(weight.sum())
+    centred = values - mean * weight
+    if loss.groups is None:
+        squares = Squares(len(values), float(weight.sum()), float(centred @ centred), float(weight @ weight))
+    else:
+        squares = jackknifed(*cluster_sums(loss.groups, [centred, weight])[1])
+    return mean, *error_of_mean(mean, squares, level)
 
 
-def error_of_mean(
-    mean: float, squares: float, units: int, total: float, level: float
-) -> tuple[float, tuple[float, float]]:
-    """Return standard error and interval of a mean from the centred squares of its units, which are rows or clusters."""
+class Squares(NamedTuple):
+    """Sums over units, which are rows or clusters: their number and weights, and squares of centred values and of weights."""
+
+    units: int
+    total: float
+    centred: float
+    weights: float
+
+
+def jackknifed(centred: Floats, weight: Floats) -> Squares:
+    """Return the sums of clusters, each stretched as if left out of the mean (CR3); equal ones are left as they are."""
+    units, total = len(weight), float(weight.sum())
+    stretched = centred * (1 - 1 / units) / (1 - np.minimum(weight / total, MOST_LEVERAGE))
+    return Squares(units, total, float(stretched @ stretched), float(weight @ weight))
+
+
+def error_of_mean(mean: float, squares: Squares, level: float) -> tuple[float, tuple[float, float], float]:
+    """Return standard error and interval of a mean, and the effective number of units that its t distribution rests on."""
+    units = squares.units
     if units < 2:
         raise OrthocalError(
             f"A comparison must rest on at least two rows, or clusters; there is {units}. Use more data."
         )
-    error = float(np.sqrt(squares * units / (units - 1))) / total
-    reach = float(t_law.ppf((1 + level) / 2, units - 1)) * error
-    return error, (mean - reach, mean + reach)
+    effective = effective_number(squares.total, squares.weights)
+    error = float(np.sqrt(squares.centred * units / (units - 1))) / squares.total
+    reach = float(t_law.ppf((1 + level) / 2, effective - 1)) * error
+    return error, (mean - reach, mean + reach), effective

@@ -23,24 +23,24 @@ MISSED = {
     "score": "their mean score misses 0 by {}",
 }
 """What an error means, by the unit of the residuals."""
+SHARE = 0.25
+"""Of 1 - level, that each test has beside the interval of the error, which has half. They overlap so much that together they
+reject a calibrated prediction at most in 1 - level of all samples: measured in `tests/statistics/test_verdict.py`."""
 IN_UNITS = {"probability": " in probability", "score": " in score"}
 """How sizes are followed up where they are not in units of the effect."""
 
 
 def verdict(numbers: Mapping[str, Any]) -> str:
-    """Return the verdict in two or three sentences, from the numbers of an assessment.
-
-    Three looks are taken, at the interval of the error and at the linear and range tests, so the tests share half the level.
-    """
-    speaking = _speaking(numbers)
+    """Return the verdict in two or three sentences, from the numbers of an assessment."""
+    rejecting = rejections(numbers)
     low, high = (number(end) for end in numbers["interval"])
     error, interval = number(numbers["error"]), f"{_percent(numbers)} interval {low} to {high}"
     if numbers["interval"][0] > 0:
         missed = MISSED.get(numbers["unit"], MISSED["score"]).format(error)
         first = f"The predictions are miscalibrated: {missed} ({interval})."
         return " ".join([first, _in_the_large(numbers), *_where(numbers), *_in_groups(numbers)])
-    if speaking:
-        name, p_value = min(speaking.items(), key=lambda pair: pair[1])
+    if rejecting:
+        name, p_value = min(rejecting.items(), key=lambda pair: pair[1])
         first = f"There is evidence of miscalibration ({name} test, p = {p_value:.2g}), though the error may be small: {error}"
         return " ".join([f"{first} ({interval}).", _in_the_large(numbers), *_where(numbers), *_in_groups(numbers)])
     detectable = number(numbers["minimum_detectable_error"])
@@ -51,15 +51,14 @@ def verdict(numbers: Mapping[str, Any]) -> str:
 
 
 def is_detected(assessment: Assessment) -> bool:
-    """Return whether an assessment shows miscalibration: by the interval of the error, or by the linear or range test."""
-    return assessment.interval[0] > 0 or bool(_speaking(vars(assessment)))
+    """Return whether an assessment shows miscalibration: by the interval of the error, or by one of the tests."""
+    return assessment.interval[0] > 0 or bool(rejections(vars(assessment)))
 
 
-def _speaking(numbers: Mapping[str, Any]) -> dict[str, float]:
+def rejections(numbers: Mapping[str, Any]) -> dict[str, float]:
     """Return the p-values of the tests that reject at their share of the level."""
-    tests = {name: test for name, test in numbers["tests"].items() if name in {"linear", "range"}}
-    alpha = (1 - numbers["level"]) / 2 / len(tests)
-    return {name: t.p_value for name, t in tests.items() if t.p_value is not None and t.p_value < alpha}
+    alpha = SHARE * (1 - numbers["level"])
+    return {name: t.p_value for name, t in numbers["tests"].items() if t.p_value is not None and t.p_value < alpha}
 
 
 def sensitivity(interval: tuple[float, float]) -> Sensitivity:

@@ -10,7 +10,7 @@ from orthocal.assessment.compare import concluded, loss_change
 from orthocal.assessment.parts import Decision
 from orthocal.assessment.sweeps import cluster_sums
 from orthocal.assessment.sweeps import merged as merged_clusters
-from orthocal.assessment.value import error_of_mean, net_gain
+from orthocal.assessment.value import Squares, error_of_mean, jackknifed, net_gain
 from orthocal.distributed.passes import merged
 from orthocal.distributed.rows import Job, loss_of
 from orthocal.errors import require_inside
@@ -56,18 +56,15 @@ class Moments(NamedTuple):
         between = np.outer(gap, gap) * (self.units * other.units / units)
         return Moments(units, self.total + other.total, self.scatter + other.scatter + between)
 
-    def moments(self) -> Moments:
-        """Themselves."""
-        return self
-
-    def mean(self, column: int, level: float) -> tuple[float, float, tuple[float, float]]:
-        """Return a column's sum over that of the weights, with standard error and interval, as `weighted_mean` does."""
+    def mean(self, column: int, level: float) -> tuple[float, float, tuple[float, float], float]:
+        """Return what `weighted_mean` does of a column."""
         total = float(self.total[WEIGHT])
         mean = float(self.total[column]) / total
         off = np.zeros(len(self.total))
         off[column], off[WEIGHT] = 1.0, -mean  # such rests add to 0, so their squares are scatter alone
         squares = max(float(off @ self.scatter @ off), 0.0)
-        return mean, *error_of_mean(mean, squares, self.units, total, level)
+        weights = float(self.scatter[WEIGHT, WEIGHT]) + total**2 / self.units
+        return mean, *error_of_mean(mean, Squares(self.units, total, squares, weights), level)
 
 
 class Clusters(NamedTuple):
@@ -80,9 +77,15 @@ class Clusters(NamedTuple):
         """Of both."""
         return Clusters(*merged_clusters([self, other]))
 
-    def moments(self) -> Moments:
-        """Of the sums: clusters are the units."""
-        return Moments.of(self.sums)
+    @property
+    def total(self) -> Floats:
+        """Sums of all."""
+        return np.asarray(self.sums.sum(axis=1))
+
+    def mean(self, column: int, level: float) -> tuple[float, float, tuple[float, float], float]:
+        """Return what `weighted_mean` does of a column."""
+        weight, mean = self.sums[WEIGHT], float(self.total[column]) / float(self.total[WEIGHT])
+        return mean, *error_of_mean(mean, jackknifed(self.sums[column] - mean * weight, weight), level)
 
 
 def compared(source: Source, map_: Map, *, level: float = 0.95, cost: float | None = None) -> Comparison:
@@ -100,13 +103,12 @@ def compared(source: Source, map_: Map, *, level: float = 0.95, cost: float | No
     """
     require_inside(level, 0, 1, "level")
     found: Any = merged(source.parts, _columns, _merge, source.job, map_, cost)
-    moments = found.moments()
     decision = None
     if cost is not None:
-        share = float(moments.total[CHANGED]) / float(moments.total[WEIGHT])
-        decision = Decision(float(cost), share, *moments.mean(GAIN, level))
-    mean, error, interval = moments.mean(DIFFERENCE, level)
-    return concluded(mean, error, interval, moments.units, level, decision)
+        share = float(found.total[CHANGED]) / float(found.total[WEIGHT])
+        decision = Decision(float(cost), share, *found.mean(GAIN, level)[:3])
+    mean, error, interval, effective = found.mean(DIFFERENCE, level)
+    return concluded(mean, error, interval, effective, level, decision)
 
 
 def _merge(one: Any, other: Any) -> Any:
