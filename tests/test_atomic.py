@@ -306,11 +306,3 @@ def test_runs_at_once_into_one_folder_never_mix(tmp_path):
     seen = killed("race", 60, tmp_path)
     assert set(seen) <= {"0", "7", str(-signal.SIGKILL)}
     assert sum(seen.values()) == 60
-
-
-def test_kills_of_the_command_line_at_random_moments_lose_nothing(tmp_path):
-    """The quick commands; 200 kills of all of them are in the slow tests."""
-    words = [sys.executable, "-m", "tests.kill_commands", str(tmp_path), "12", "1", "apply", "export"]
-    done = subprocess.run(words, cwd=ROOT, capture_output=True, text=True, check=False)
-    assert done.returncode == 0, done.stderr
-    assert json.loads(done.stdout)["kills"] == 12

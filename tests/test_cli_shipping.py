@@ -8,7 +8,7 @@ import pytest
 import typer
 from pyarrow import parquet
 
-from orthocal import cli, save
+from orthocal import OrthocalError, cli, save
 from orthocal.export import EXPORTS
 from orthocal.maps import AffineMap, StepMap
 from tests.command_line import command_line, run
@@ -109,6 +109,21 @@ def test_stopping_is_one_line_and_exit_130(stop, monkeypatch, capsys):
     monkeypatch.setattr(cli, "app", stopped)
     assert run("demo") == 130
     assert capsys.readouterr().err == "Stopped.\n"
+
+
+@pytest.mark.parametrize(("sent", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143), (signal.SIGHUP, 129)])
+def test_whatever_a_library_makes_of_a_signal_the_command_was_stopped(sent, code, monkeypatch, capsys):
+    def converted(**_):
+        try:
+            signal.raise_signal(sent)
+        except KeyboardInterrupt:
+            raise OrthocalError("No such number.") from None
+
+    before = signal.getsignal(sent)
+    monkeypatch.setattr(cli, "app", converted)
+    assert run("demo") == code
+    assert capsys.readouterr().err == "Stopped.\n"
+    assert signal.getsignal(sent) is before
 
 
 @pytest.mark.parametrize(("sent", "code"), [(signal.SIGINT, 130), (signal.SIGKILL, -9)])

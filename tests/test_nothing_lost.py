@@ -1,12 +1,17 @@
 """Nothing of the user's is lost: what a command may replace, what it refuses, and what a killed one leaves."""
 
+import json
 import signal
+import subprocess
+import sys
 import time
+from pathlib import Path
 
 import pytest
 from pyarrow import csv
 
 from orthocal import save
+from orthocal.files.scratch import PREFIX, held
 from orthocal.maps import AffineMap
 from tests.command_line import COMMON, command_line, run
 
@@ -155,3 +160,23 @@ def test_a_killed_run_leaves_nothing_for_long(sent, code, tmp_path):
     process.communicate(b"tau\n1\n")
     assert process.returncode == 0
     assert sorted(file.name for file in tmp_path.iterdir()) == ["map.json", "other.csv"]
+
+
+def test_one_run_at_a_time_and_a_dry_run_refuses_what_a_run_does(out, data_csv, capsys):
+    before = contents(out)
+    with held(out / f"{PREFIX}results", out, lambda _: None):
+        for more in ([], ["--dry-run"]):
+            assert calibrate(data_csv, out, *more) == 2
+            assert refused(capsys, f"Another run is writing {out}. Wait for it")
+    assert contents(out) == before
+    (out / "map.json").write_text("edited")
+    assert calibrate(data_csv, out, "--dry-run") == 2
+    assert refused(capsys, "map.json was changed after it was written")
+
+
+def test_kills_of_the_command_line_at_random_moments_lose_nothing(tmp_path):
+    """The quick commands; 200 kills of all of them are in the slow tests."""
+    words = [sys.executable, "-m", "tests.kill_commands", str(tmp_path), "12", "1", "apply", "export"]
+    done = subprocess.run(words, cwd=Path(__file__).parents[1], capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    assert json.loads(done.stdout)["kills"] == 12

@@ -23,8 +23,8 @@ if TYPE_CHECKING:
 
 DONE, FAILED, BAD_INPUT, STOPPED = 0, 1, 2, 130
 """Exit codes; stopped by another signal than Ctrl-C it is 128 and the number of the signal."""
-STOPPING = [getattr(signal, name) for name in ("SIGTERM", "SIGHUP") if hasattr(signal, name)]
-"""Signals that stop a command as Ctrl-C does, so that it cleans up."""
+STOPPING = [getattr(signal, name) for name in ("SIGINT", "SIGTERM", "SIGHUP") if hasattr(signal, name)]
+"""Signals that stop a command: Ctrl-C, and others that do what it does, so that the command cleans up."""
 UsageError = cast("type[Exception]", typer.BadParameter.__base__)
 """What typer raises for options it does not know; it has no public name of its own."""
 
@@ -76,35 +76,46 @@ def main(arguments: Sequence[str] | None = None) -> None:
     warnings.showwarning = show_warning  # type: ignore[assignment]
     words = list(sys.argv[1:] if arguments is None else arguments)
     with _stoppable() as came:
-        code = _run(words or ["--help"])
+        code = _run(words or ["--help"], came)
     sys.exit(128 + came[0] if code == STOPPED and came else code)
 
 
 @contextmanager
 def _stoppable() -> Iterator[list[int]]:
-    """Have other signals do what Ctrl-C does, those that nobody else has a use for; give the numbers of those that come."""
+    """Have signals stop the command, those that nobody else has a use for; give the numbers of those that come."""
     came: list[int] = []
 
     def stop(number: int, _: Any) -> None:
         came.append(number)
         raise KeyboardInterrupt
 
-    free = [number for number in STOPPING if signal.getsignal(number) is signal.SIG_DFL]
+    usual = (signal.SIG_DFL, signal.default_int_handler)
+    free = {number: handler for number in STOPPING if (handler := signal.getsignal(number)) in usual}
     if threading.current_thread() is not threading.main_thread():  # only the main thread receives signals
-        free = []
+        free = {}
     for number in free:
         signal.signal(number, stop)
     try:
         yield came
     finally:
-        for number in free:
-            signal.signal(number, signal.SIG_DFL)
+        for number, handler in free.items():
+            signal.signal(number, handler)
 
 
-def _run(words: list[str]) -> int:
+def _call(words: list[str], came: list[int]) -> int:
+    """Run a command; whatever a library made of a signal on its way, the command was stopped."""
+    try:
+        return app(args=words, prog_name="orthocal", standalone_mode=False) or DONE
+    except Exception:
+        if came:
+            raise KeyboardInterrupt from None
+        raise
+
+
+def _run(words: list[str], came: list[int]) -> int:
     """Return the exit code, having said in one line what went wrong; typer itself leaves in silence when a pipe closes."""
     try:
-        code = app(args=words, prog_name="orthocal", standalone_mode=False) or DONE
+        code = _call(words, came)
     except OrthocalError as error:
         return _said(f"Error: {error}", BAD_INPUT)
     except UsageError as error:

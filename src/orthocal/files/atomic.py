@@ -67,9 +67,8 @@ class Results:
     def written(self) -> Iterator[Path]:
         """Give a folder to write to; its files replace those of the earlier run, if nothing fails."""
         with self._alone() as place:
-            new = Path(
-                tempfile.mkdtemp(dir=place)
-            )  # a name of its own: workers of a killed run may still write to theirs
+            # A name of its own: workers of a run that was killed may still write to theirs.
+            new = Path(tempfile.mkdtemp(dir=place))
             yield new
             found = Manifest(self.command, {name: digest(new / name) for name in files_in(new)})
             require_free(self.folder, self.command, (*self.names, *found.files), self.inputs)
