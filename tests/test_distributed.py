@@ -171,7 +171,9 @@ def test_verdicts_are_those_of_memory(monkeypatch, weight, clusters, how):
     assert "weighed" not in found.summary()
 
 
-@pytest.mark.filterwarnings("ignore::orthocal.errors.SkewWarning", "ignore::orthocal.distributed.passes.PartitionWarning")
+@pytest.mark.filterwarnings(
+    "ignore::orthocal.errors.SkewWarning", "ignore::orthocal.distributed.passes.PartitionWarning"
+)
 @pytest.mark.parametrize("how", [1, "uneven"])
 @pytest.mark.parametrize(("weight", "clusters"), [(None, False), ("some", True)])
 def test_ratio_effects_have_the_numbers_of_memory(how, weight, clusters):
