@@ -47,7 +47,7 @@ class Binned:
     edges : array
         Inner edges; bin b is (edges[b-1], edges[b]].
     size, mass : array
-        Rows of each bin, and their summed mass.
+        Rows of each bin, and their summed mass; of a ratio effect their weight times the mean mass of all rows.
     residual : array
         :math:`\bar r_b = \sum r / \sum m` with :math:`r = -\partial\ell(\theta)`.
     pairs : array
