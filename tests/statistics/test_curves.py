@@ -134,12 +134,12 @@ def test_levels_in_short(effect):
 @pytest.mark.parametrize("which", NUISANCES)
 @pytest.mark.parametrize("effect", [QUANTILE, EXPECTILE], ids=["quantile", "expectile"])
 def test_levels(effect, which):
-    draws = 1000
+    draws = 600
     found = level_figures(effect, which, 1000, draws)
     print(f"{type(effect).__name__}, {which}: {shown(found)}")
     assert abs(found["bias"]) < 0.2 * found["deviation"]
     assert reaches(found["coverage"], draws, 0.92, 0.98)
     assert (np.abs(found["targets"]) < 0.05).all()
-    assert found["slope"] == pytest.approx(1 / 3, abs=0.01)
+    assert found["slope"] == pytest.approx(1 / 3, abs=0.02)
     assert reaches(found["slope coverage"], draws, 0.92, 0.98)
     assert found["slopes"] > 0.95
