@@ -119,7 +119,9 @@ def test_a_target_that_looks_at_other_rows_is_refused_where_partitions_are_learn
 @pytest.mark.parametrize("name", EFFECTS)
 def test_our_own_effects_look_at_other_rows_through_their_sums_only(name):
     effect, population = POPULATIONS[name][0], POPULATIONS[name][1]()
-    rows, fitted = population.observations(), Fitted(dict(population.nuisances), clip=0.0)
+    rows = population.observations()
+    values = {name: one(rows.prediction) if callable(one) else one for name, one in population.nuisances.items()}
+    fitted = Fitted(values, clip=0.0)
     require_separable(effect, rows, fitted)
     assert all(isinstance(value, np.ndarray) for value in sums_of(effect, rows, fitted).values())
 
