@@ -3,6 +3,7 @@
 The loss is the hub: everything downstream sees only (prediction, loss).
 """
 
+from orthocal.losses.balance import Balance, balance_of
 from orthocal.losses.columns import columns_of, joined, of_columns
 from orthocal.losses.expectile import ExpectileLoss
 from orthocal.losses.hinge import HingeLoss
@@ -10,6 +11,7 @@ from orthocal.losses.protocol import Loss, Origin, Overlap, as_counts, rows_that
 from orthocal.losses.quadratic import QuadraticLoss
 
 __all__ = [
+    "Balance",
     "ExpectileLoss",
     "HingeLoss",
     "Loss",
@@ -17,6 +19,7 @@ __all__ = [
     "Overlap",
     "QuadraticLoss",
     "as_counts",
+    "balance_of",
     "columns_of",
     "joined",
     "of_columns",
