@@ -45,7 +45,7 @@ class CausalDerivative:
         How the distribution of the treatment enters. ``"gaussian"``: mean and variance of the treatment given covariates are
         learnt. ``"shift"``: a classifier distinguishes moved rows from unmoved ones. ``"riesz"``: powers of what a ridge
         regression leaves of the treatment; no learner. Each is combined with a basis so that it balances the treatment,
-        covariates and their products; how well is in ``Overlap.balance``. The default is chosen by benchmarks/derivative.md.
+        covariates and their products; how well is in ``Overlap.balance``.
     step : float, optional
         Half the width of the difference quotient; by default a quarter of the standard deviation of what covariates leave of the
         treatment.

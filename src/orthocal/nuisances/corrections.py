@@ -1,6 +1,6 @@
 r"""Corrections that make the derivative's loss orthogonal: estimates of :math:`\zeta_e = [\pi(a-e|x) - \pi(a+e|x)]/2e\pi(a|x)`.
 
-Each correction offers functions of (covariates, treatment), learnt on half of the rows; on the other half `Balanced` combines
+Each correction offers functions of (covariates, treatment), learnt without a part of the rows; on that part `Balanced` combines
 them, and a basis, by Riesz regression. Its normal equations say :math:`E_n[\zeta b] = E_n[(b(a+e) - b(a-e))/2e]` for every
 function b: the correction balances the treatment and its main basis functions, whatever a learner missed (MATH 3).
 """
@@ -14,7 +14,7 @@ from sklearn.base import BaseEstimator, clone
 from sklearn.ensemble import HistGradientBoostingRegressor
 
 from orthocal.nuisances.derivatives import shifted, step_for
-from orthocal.nuisances.partialled import Remainder, deviation, halves
+from orthocal.nuisances.partialled import Remainder, deviation, parts_of
 from orthocal.nuisances.polynomials import polynomial, ridge, scaling
 from orthocal.nuisances.wrapped import fit_weighted
 
@@ -74,7 +74,7 @@ class ShiftCorrection(BaseEstimator):  # type: ignore[misc]
         """Fit one classifier for a move up and one for a move down."""
         X, treatment = features[:, :-1], features[:, -1]
         self.terms_ = polynomial(X, sample_weight)
-        self.start_ = ridge(self.terms_(X), treatment, sample_weight)
+        self.start_ = ridge(self.terms_(X), treatment, sample_weight, main=X.shape[1])
         self.unit_ = deviation(self._remainder(features), sample_weight)
         label = np.repeat([0, 1], len(features))
         weight = None if sample_weight is None else np.tile(sample_weight, 2)
@@ -111,7 +111,7 @@ class RieszCorrection(BaseEstimator):  # type: ignore[misc]
         del step
         X, treatment = features[:, :-1], features[:, -1]
         self.terms_ = polynomial(X, sample_weight)
-        self.start_ = ridge(self.terms_(X), treatment, sample_weight)
+        self.start_ = ridge(self.terms_(X), treatment, sample_weight, main=X.shape[1])
         self.unit_ = deviation(treatment - self.start_(self.terms_(X)), sample_weight)
         return self
 
@@ -128,7 +128,7 @@ class Balanced(BaseEstimator):  # type: ignore[misc]
 
     Minimises :math:`E_n[\zeta^2 - 2 m(\zeta)]` over :math:`\zeta = f'\alpha + b'\rho`, with :math:`m` the difference quotient, f
     the correction's functions on rows it was not learnt from, and b the treatment, its square, covariates, their squares, and the
-    treatment times covariates. All but the first of f are shrunk, by the number of functions to a row.
+    treatment times covariates. All but the first of f are shrunk, by a quarter of the number of functions to a row.
     """
 
     def __init__(self, correction: Any, step: float | None = None) -> None:
@@ -136,12 +136,12 @@ class Balanced(BaseEstimator):  # type: ignore[misc]
         self.step = step
 
     def fit(self, features: Floats, treatment: Floats, sample_weight: Floats | None = None) -> Self:
-        """Learn the functions on halves, then solve the normal equations."""
+        """Learn the functions without each part, then solve the normal equations."""
         del treatment  # it is the last feature
         self.step_ = step_for(features, self.step, sample_weight)
         self.scaling_ = scaling(features[:, -1:], sample_weight)
         self.terms_ = polynomial(features[:, :-1], sample_weight)
-        own = list(halves(len(features)))
+        own = list(parts_of(len(features)))
         self.corrections_ = [
             clone(self.correction).fit(
                 features[~rows], self.step_, None if sample_weight is None else sample_weight[~rows]
@@ -154,7 +154,7 @@ class Balanced(BaseEstimator):  # type: ignore[misc]
         basis = np.column_stack([functions, self._basis(features)])
         moved = [self._basis(shifted(features, by)) for by in (self.step_, -self.step_)]
         change = np.column_stack([quotient, (moved[0] - moved[1]) / (2 * self.step_)])
-        self.weights_ = riesz_weights(basis, change, len(basis.T) / len(basis), sample_weight)
+        self.weights_ = riesz_weights(basis, change, len(basis.T) / len(basis) / 4, sample_weight)
         return self
 
     def predict(self, features: Floats) -> Floats:

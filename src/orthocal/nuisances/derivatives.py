@@ -11,7 +11,7 @@ import numpy as np
 from sklearn.base import BaseEstimator, clone
 
 from orthocal.errors import OrthocalError
-from orthocal.nuisances.partialled import InHalves, Remainder, deviation
+from orthocal.nuisances.partialled import InParts, Remainder, deviation
 from orthocal.nuisances.polynomials import polynomial, ridge
 from orthocal.nuisances.wrapped import fit_weighted
 
@@ -34,7 +34,7 @@ def step_for(features: Floats, step: float | None, weight: Floats | None = None)
     X, treatment = features[:, :-1], features[:, -1]
     terms = polynomial(X, weight)(X)
     remaining, overall = (
-        deviation(treatment - ridge(terms, treatment, weight)(terms), weight),
+        deviation(treatment - ridge(terms, treatment, weight, main=X.shape[1])(terms), weight),
         deviation(treatment, weight),
     )
     if not remaining > LEAST_REMAINING * overall:
@@ -67,7 +67,7 @@ class WithDerivative(BaseEstimator):  # type: ignore[misc]
         """Fit the means, the response to the treatment's remainder, and the learner."""
         X, treatment = features[:, :-1], features[:, -1]
         self.step_ = step_for(features, self.step, sample_weight)
-        mean = InHalves(Remainder(self.learner))
+        mean = InParts(Remainder(self.learner))
         self.outcome_ = clone(mean).fit(X, y, sample_weight)
         self.treatment_ = mean.fit(X, treatment, sample_weight)
         remainder = treatment - self.treatment_.unseen_
@@ -75,7 +75,7 @@ class WithDerivative(BaseEstimator):  # type: ignore[misc]
         self.terms_ = polynomial(X, sample_weight)
         columns = self._columns(X, remainder)
         left = y - self.outcome_.unseen_
-        self.response_ = ridge(columns, left, sample_weight)
+        self.response_ = ridge(columns, left, sample_weight, main=1)
         left = left - self.response_(columns)
         self.scale_ = deviation(left, sample_weight)
         self.model_ = None

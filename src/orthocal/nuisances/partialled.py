@@ -15,13 +15,14 @@ if TYPE_CHECKING:
 
     from orthocal.arrays import Booleans, Floats
 
-HALVES = 2
+PARTS = 4
+"""Rows are predicted by models of the other parts."""
 
 
-def halves(rows: int) -> Iterator[Booleans]:
-    """Yield the rows of each half; neighbours are in different ones."""
-    for half in range(HALVES):
-        yield np.arange(rows) % HALVES == half
+def parts_of(rows: int) -> Iterator[Booleans]:
+    """Yield the rows of each part; neighbours are in different ones."""
+    for part in range(PARTS):
+        yield np.arange(rows) % PARTS == part
 
 
 class Remainder(BaseEstimator):  # type: ignore[misc]
@@ -37,7 +38,7 @@ class Remainder(BaseEstimator):  # type: ignore[misc]
         """Fit the ridge regression, then the learner."""
         self.terms_ = polynomial(X, sample_weight)
         terms = self.terms_(X)
-        self.start_ = ridge(terms, y, sample_weight)
+        self.start_ = ridge(terms, y, sample_weight, main=X.shape[1])
         left = y - self.start_(terms)
         self.scale_ = deviation(left, sample_weight)
         self.model_ = None
@@ -51,16 +52,16 @@ class Remainder(BaseEstimator):  # type: ignore[misc]
         return start if self.model_ is None else np.asarray(start + self.scale_ * self.model_.predict(X))
 
 
-class InHalves(BaseEstimator):  # type: ignore[misc]
-    """An estimator fitted on each half of the rows: `unseen_` predicts either half by the other, `predict` is their mean."""
+class InParts(BaseEstimator):  # type: ignore[misc]
+    """An estimator fitted without each part of the rows: `unseen_` predicts a part by the others, `predict` is the mean."""
 
     def __init__(self, estimator: Any) -> None:
         self.estimator = estimator
 
     def fit(self, X: Floats, y: Floats, sample_weight: Floats | None = None) -> Self:
-        """Fit on each half."""
+        """Fit without each part."""
         self.unseen_, self.models_ = np.empty(len(y)), []
-        for own in halves(len(y)):
+        for own in parts_of(len(y)):
             weight = None if sample_weight is None else sample_weight[~own]
             model = clone(self.estimator).fit(X[~own], y[~own], weight)
             self.unseen_[own] = model.predict(X[own])
@@ -68,7 +69,7 @@ class InHalves(BaseEstimator):  # type: ignore[misc]
         return self
 
     def predict(self, X: Floats) -> Floats:
-        """Return the mean prediction of both."""
+        """Return the mean prediction of all."""
         return np.asarray(np.mean([model.predict(X) for model in self.models_], axis=0))
 
 

@@ -16,6 +16,8 @@ MOST_TERMS, ROWS_PER_TERM = 300, 4
 """Curves, or products, join where they are at most so many, with so many rows to each."""
 KNOTS = (-1.0, 0.0, 1.0)
 """Of the curves, in standard deviations from the mean."""
+MAIN = 5.0
+"""Main columns count as so much larger, and so are penalised by the square of it less."""
 PENALTIES = np.logspace(-5, 1, 13)
 """Of which generalised cross-validation chooses, as shares of the mean eigenvalue."""
 
@@ -93,10 +95,14 @@ class Line:
         return np.asarray(self.scaling(columns) @ self.weights + self.intercept)
 
 
-def ridge(columns: Floats, y: Floats, weight: Floats | None = None) -> Line:
-    """Ridge regression with the penalty that generalised cross-validation chooses; free of the units of both sides."""
+def ridge(columns: Floats, y: Floats, weight: Floats | None = None, *, main: int = 0) -> Line:
+    """Ridge regression with the penalty that generalised cross-validation chooses; free of the units of both sides.
+
+    The first `main` columns are hardly shrunk: a line that is shrunk leaves confounding behind.
+    """
     share = np.full(len(y), 1 / len(y)) if weight is None else weight / weight.sum()
     scale, mean = scaling(columns, weight), float(share @ y)
+    scale = Scaling(scale.centre, scale.scale / np.where(np.arange(columns.shape[1]) < main, MAIN, 1.0))
     Z, gap = scale(columns), y - mean
     if not columns.shape[1]:
         return Line(scale, np.empty(0), mean)
