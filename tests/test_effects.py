@@ -90,7 +90,8 @@ def test_derivative_takes_known_nuisances_as_functions_of_treatment_too():
         "outcome_derivative": data.nuisances["outcome_derivative"],
         "score_correction": lambda X, a: np.zeros(len(a)),
     }
-    loss = orthogonal_loss("derivative", data.X, data.y, treatment=data.treatment, nuisances=given)
+    with pytest.warns(OverlapWarning, match="times the treatment must be 1; it is 0.00"):
+        loss = orthogonal_loss("derivative", data.X, data.y, treatment=data.treatment, nuisances=given)
     np.testing.assert_array_equal(loss.target, data.nuisances["outcome_derivative"])
     with pytest.raises(OrthocalError, match="`outcome` and `outcome_derivative` must be given together"):
         orthogonal_loss("derivative", data.X, data.y, treatment=data.treatment, nuisances={"outcome": 0})
@@ -99,7 +100,7 @@ def test_derivative_takes_known_nuisances_as_functions_of_treatment_too():
 def test_a_treatment_with_hard_ends_is_warned_of():
     rng = np.random.default_rng(0)
     X, a = rng.standard_normal((300, 1)), rng.random(300)
-    given = {"outcome": 0, "outcome_derivative": 0, "score_correction": 0}
+    given = {"outcome": 0, "outcome_derivative": 0, "score_correction": 12 * (a - 0.5)}
     with pytest.warns(OverlapWarning, match="density does not vanish"):
         orthogonal_loss("derivative", X, a, treatment=a, nuisances=given)
 

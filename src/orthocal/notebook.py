@@ -118,7 +118,8 @@ def _overlap_rows(overlap: Any) -> list[Row]:
         return []
     levels = [(f"propensity, {name}", between(ends), "") for name, ends in overlap.propensity.items()]
     clipped = [(f"{name} clipped", f"{share:.1%}", f"at {overlap.clip}") for name, share in overlap.clipped.items()]
-    return [*levels, *clipped]
+    balance = [] if overlap.balance is None else [("overlap", "", str(overlap.balance))]
+    return [*levels, *clipped, *balance]
 
 
 def _fragment(title: str, verdict: str, rows: Iterable[Row], notes: Iterable[str], picture: str, code: str = "") -> str:

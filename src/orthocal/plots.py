@@ -134,7 +134,7 @@ def decision_curve(assessment: Assessment, ax: Axes | None = None) -> Axes:
 
 def overlap(assessment: Assessment, ax: Axes | None = None) -> Axes:
     """Draw the propensities of those who got each level."""
-    if assessment.overlap is None:
+    if assessment.overlap is None or not assessment.overlap.levels:
         raise OrthocalError("This effect has no propensities to draw.")
     ax = _axes(ax, (5.6, 3.8))
     styles: list[dict[str, Any]] = [{"color": ACCENT, "linestyle": "-"}, {"color": INK, "linestyle": "--"}]

@@ -232,10 +232,9 @@ def _overlap(a: Assessment) -> list[str]:
         for name, (low, high) in a.overlap.propensity.items()
     ]
     clipped = [f"{share:.1%} of {name} clipped at {a.overlap.clip}" for name, share in a.overlap.clipped.items()]
-    return [
-        f"overlap              propensities: {'; '.join(levels + clipped)}",
-        *(f"{'':<21}{note}" for note in a.overlap.notes),
-    ]
+    found = [f"propensities: {'; '.join(levels + clipped)}"] if levels + clipped else []
+    found += [] if a.overlap.balance is None else [str(a.overlap.balance)]
+    return [f"{'' if k else 'overlap':<21}{line}" for k, line in enumerate([*found, *a.overlap.notes])]
 
 
 def _test(test: TestResult) -> str:

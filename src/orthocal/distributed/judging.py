@@ -11,6 +11,7 @@ from orthocal.distributed.overlap import SummedOverlap, overlap_in
 from orthocal.distributed.passes import merged
 from orthocal.distributed.ranges import DaskRows, ranges
 from orthocal.effects.arms import warn_if_clipped
+from orthocal.effects.derivative import warn_if_unbalanced
 from orthocal.errors import OrthocalError, require_inside, require_whole
 
 if TYPE_CHECKING:
@@ -30,6 +31,7 @@ def judged(source: Source, settings: Settings) -> Assessment:
     if source.has_overlap:
         overlap = merged(source.parts, overlap_in, SummedOverlap.merge, source.job)
         warn_if_clipped(overlap.clipped, overlap.clip)
+        warn_if_unbalanced(overlap.balance)
     rows = DaskRows(ranges(source), source.like)
     rows.like = with_rows(source.like, rows.rows)
     return judge(rows, settings, _subgroups(rows, source.job.columns.by), overlap)

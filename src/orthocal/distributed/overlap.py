@@ -63,6 +63,7 @@ class SummedOverlap(Overlap):
             },
             np.concatenate([self.weight, other.weight]),
             (),
+            None if self.balance is None or other.balance is None else self.balance.merge(other.balance),
             {
                 name: np.array([a[0] + b[0], min(a[1], b[1]), max(a[2], b[2]), a[3] + b[3], a[4] + b[4]])
                 for name, (a, b) in both.items()
@@ -83,4 +84,6 @@ def overlap_in(part: Any, number: int, job: Job) -> SummedOverlap | None:
         inverse = (overlap.weight / propensity)[got]
         sums[name] = np.array([len(inverse), propensity.min(), propensity.max(), inverse.sum(), inverse @ inverse])
     few = overlap[np.arange(min(len(loss), SHOWN))]
-    return SummedOverlap(overlap.clip, overlap.clipped, few.levels, few.weight, (), sums, float(len(loss)))
+    return SummedOverlap(
+        overlap.clip, overlap.clipped, few.levels, few.weight, (), overlap.balance, sums, float(len(loss))
+    )

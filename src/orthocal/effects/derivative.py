@@ -11,22 +11,23 @@ import numpy as np
 
 from orthocal.effects.equivariance import DIFFERENCE, Equivariance
 from orthocal.effects.words import Words
-from orthocal.errors import OrthocalError, OverlapWarning, require_at_least, require_one_of
-from orthocal.losses import QuadraticLoss
+from orthocal.errors import OrthocalError, OverlapWarning, require_one_of
+from orthocal.losses import Overlap, QuadraticLoss, balance_of
 from orthocal.nuisances import Nuisance
-from orthocal.nuisances.derivatives import GaussianCorrection, RieszCorrection, ShiftCorrection, WithDerivative
+from orthocal.nuisances.corrections import Balanced, GaussianCorrection, RieszCorrection, ShiftCorrection
+from orthocal.nuisances.derivatives import WithDerivative
 
 if TYPE_CHECKING:
     from orthocal.arrays import Floats, Labels
-    from orthocal.losses import Loss
+    from orthocal.losses import Balance, Loss
     from orthocal.nuisances import Fitted
     from orthocal.observations import Observations
 
 CORRECTIONS: dict[str, Any] = {"gaussian": GaussianCorrection, "shift": ShiftCorrection, "riesz": RieszCorrection}
 CLASSIFIED = {"shift"}
 FEWEST_LEVELS = 20
-DEFAULT_STEP = 0.25
-"""Step of the difference quotient, in standard deviations of the treatment."""
+MOST_OFF, CHANCES = 0.1, 3.0
+"""Of the balance of the treatment: a gap that deserves a warning, where it is also so many standard errors."""
 END_SHARE, MOST_AT_END = 0.05, 0.025
 """A twentieth of the treatment's range at either end should hold less than half of what an even spread would."""
 
@@ -41,26 +42,28 @@ class CausalDerivative:
 
     Parameters
     ----------
-    correction : {"shift", "gaussian", "riesz"}
-        How the treatment's law enters. ``"shift"``: a classifier tells moved rows from unmoved ones; any law, and the smallest
-        errors in benchmarks/derivative.md. ``"gaussian"``: mean and variance of the treatment are learnt. ``"riesz"``:
-        regression on a basis; no learner.
+    correction : {"gaussian", "shift", "riesz"}
+        How the distribution of the treatment enters. ``"gaussian"``: mean and variance of the treatment given covariates are
+        learnt. ``"shift"``: a classifier distinguishes moved rows from unmoved ones. ``"riesz"``: powers of what a ridge
+        regression leaves of the treatment; no learner. Each is combined with a basis so that it balances the treatment,
+        covariates and their products; how well is in ``Overlap.balance``.
     step : float, optional
-        Half the width of the difference quotient; a quarter of the treatment's standard deviation by default.
+        Half the width of the difference quotient; by default a quarter of the standard deviation of what covariates leave of the
+        treatment.
 
     Examples
     --------
     >>> CausalDerivative()
-    CausalDerivative(correction='shift', step=None)
+    CausalDerivative(correction='gaussian', step=None)
     """
 
     equivariance: ClassVar[Equivariance] = DIFFERENCE
     words: ClassVar[Words] = Words(
         "The average change of the outcome for a little more treatment among people alike in the covariates.",
-        "squared loss on chi = d mu/da + zeta (y - mu), zeta the correction for the law of the treatment",
+        "squared loss on chi = d mu/da + zeta (y - mu), zeta the balanced correction for the distribution of the treatment",
         "Treatment is as good as random among people alike in the covariates, and its density vanishes at the ends of its range.",
     )
-    correction: str = "shift"
+    correction: str = "gaussian"
     step: float | None = None
 
     def strata(self, observations: Observations) -> Labels:
@@ -71,8 +74,8 @@ class CausalDerivative:
         """Outcome with its derivative, and the correction, all of (covariates, treatment)."""
         require_one_of(self.correction, CORRECTIONS, "correction")
         treatment = self._treatment(observations)
-        step = DEFAULT_STEP * float(treatment.std()) if self.step is None else self.step
-        require_at_least(step, 1e-12, "step")
+        if self.step is not None and not self.step > 0:
+            raise OrthocalError(f"`step` must be positive; it is {self.step}. Leave it out to have it chosen.")
         _warn_at_the_ends(treatment)
         features = np.column_stack([observations.covariates, treatment])
 
@@ -85,7 +88,7 @@ class CausalDerivative:
                 "outcome",
                 observations.outcome,
                 features=features,
-                wrap=partial(WithDerivative, step=step),
+                wrap=partial(WithDerivative, step=self.step),
                 outputs=("outcome", "outcome_derivative"),
                 call=call,
             ),
@@ -94,7 +97,7 @@ class CausalDerivative:
                 "treatment",
                 treatment,
                 features=features,
-                wrap=partial(CORRECTIONS[self.correction], step=step),
+                wrap=partial(_balanced, CORRECTIONS[self.correction], self.step),
                 is_probability=self.correction in CLASSIFIED,
                 call=call,
             ),
@@ -105,8 +108,12 @@ class CausalDerivative:
         chi = derivative_pseudo_outcome(
             observations.outcome, fitted["outcome"], fitted["outcome_derivative"], fitted["score_correction"]
         )
-        weight = observations.weight
-        return QuadraticLoss(weight * chi, weight, weight, observations.groups)
+        weight, treatment, zeta = observations.weight, observations.treatment.astype(float), fitted["score_correction"]
+        balance = balance_of(observations.covariates, treatment, zeta, weight)
+        if not fitted.is_part:
+            warn_if_unbalanced(balance, chance_of(treatment, zeta, weight))
+        overlap = Overlap(fitted.clip, {}, {}, weight, balance=balance)
+        return QuadraticLoss(weight * chi, weight, weight, observations.groups, overlap)
 
     def _treatment(self, observations: Observations) -> Floats:
         if observations.treatment.dtype.kind not in "fiu":
@@ -126,6 +133,29 @@ class CausalDerivative:
 def derivative_pseudo_outcome(y: Floats, mu: Floats, derivative: Floats, zeta: Floats) -> Floats:
     r""":math:`\chi = \partial_a\mu + \zeta(y - \mu)` with :math:`\zeta_0 = -\partial_a\pi/\pi` (MATH 3; erratum E1)."""
     return derivative + zeta * (y - mu)
+
+
+def chance_of(treatment: Floats, zeta: Floats, weight: Floats) -> float:
+    """Return the standard error of the mean of correction times treatment."""
+    product = zeta * (treatment - np.average(treatment, weights=weight))
+    spread = weight * (product - np.average(product, weights=weight))
+    return float(np.sqrt(spread @ spread) / weight.sum())
+
+
+def warn_if_unbalanced(balance: Balance | None, chance: float = 0.0) -> None:
+    """Say where the correction is off by more than a tenth, and by more than chance explains."""
+    off = 0.0 if balance is None else abs(balance.treatment - 1)
+    if balance is not None and off > max(MOST_OFF, CHANCES * chance):
+        warnings.warn(
+            f"The mean of `score_correction` times the treatment must be 1; it is {balance.treatment:.2f}. Whatever the "
+            "outcome's regression misses stays in the effect. Use more rows, fewer covariates or another correction.",
+            OverlapWarning,
+            stacklevel=3,
+        )
+
+
+def _balanced(correction: Any, step: float | None, learner: Any) -> Balanced:
+    return Balanced(correction(learner), step)
 
 
 def _warn_at_the_ends(treatment: Floats) -> None:

@@ -3,6 +3,7 @@
 The loss is the hub: everything downstream sees only (prediction, loss).
 """
 
+from orthocal.losses.balance import Balance, balance_of
 from orthocal.losses.columns import columns_of, joined, of_columns
 from orthocal.losses.expectile import ExpectileLoss
 from orthocal.losses.hinge import HingeLoss
@@ -20,6 +21,7 @@ from orthocal.losses.quadratic import QuadraticLoss
 from orthocal.losses.scores import score_at
 
 __all__ = [
+    "Balance",
     "ExpectileLoss",
     "HingeLoss",
     "Loss",
@@ -27,6 +29,7 @@ __all__ = [
     "Overlap",
     "QuadraticLoss",
     "as_counts",
+    "balance_of",
     "columns_of",
     "is_ratio",
     "joined",

@@ -11,6 +11,7 @@ from orthocal.errors import OrthocalError, require_positive_mass
 
 if TYPE_CHECKING:
     from orthocal.arrays import Floats, Integers, Rows
+    from orthocal.losses.balance import Balance
 
 
 @dataclass(frozen=True, eq=False)
@@ -28,6 +29,8 @@ class Overlap:
     weight : array of shape (rows,)
     notes : tuple of str
         Further diagnostics in words, such as the strength of an instrument.
+    balance : Balance, optional
+        Of a continuous treatment, which has no propensities: how well its correction balances.
     """
 
     clip: float
@@ -35,10 +38,11 @@ class Overlap:
     levels: dict[str, tuple[Any, Floats]]
     weight: Floats
     notes: tuple[str, ...] = ()
+    balance: Balance | None = None
 
     def __getitem__(self, rows: Rows) -> Overlap:
         levels = {name: (got[rows], propensity[rows]) for name, (got, propensity) in self.levels.items()}
-        return Overlap(self.clip, self.clipped, levels, self.weight[rows], self.notes)
+        return Overlap(self.clip, self.clipped, levels, self.weight[rows], self.notes, self.balance)
 
     @property
     def propensity(self) -> dict[str, tuple[float, float]]:
@@ -59,7 +63,8 @@ class Overlap:
     def to_dict(self) -> dict[str, Any]:
         """Return the summary as plain numbers and strings."""
         summary = {"clip": self.clip, "clipped": self.clipped, "propensity": self.propensity}
-        return {**summary, "effective_rows": self.effective_rows, "notes": list(self.notes)}
+        balance = {} if self.balance is None else {"balance": self.balance.to_dict()}
+        return {**summary, "effective_rows": self.effective_rows, "notes": list(self.notes), **balance}
 
 
 @dataclass(frozen=True)

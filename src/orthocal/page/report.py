@@ -163,7 +163,8 @@ def _further(verdict: Assessment, name: str) -> list[Section]:
         )
     blocks: list[Block] = [Text(verdict.sensitivity.text)]
     if verdict.overlap is not None:
-        blocks = [overlap_picture(verdict, name), overlap_table(verdict.overlap), *blocks]
+        pictures = [overlap_picture(verdict, name)] if verdict.overlap.levels else []
+        blocks = [*pictures, overlap_table(verdict.overlap), *blocks]
     return [*sections, Section("Overlap and hidden bias", tuple(blocks))]
 
 

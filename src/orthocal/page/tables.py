@@ -122,6 +122,7 @@ def overlap_table(overlap: Overlap) -> Table:
         for name, share in overlap.clipped.items()
     ]
     notes = [(note, "", "", "") for note in overlap.notes]
+    notes += [] if overlap.balance is None else [(str(overlap.balance), "", "", "")]
     return Table("Overlap", ("level", "propensity", "effective rows", "rows"), (*rows, *clipped, *notes))
 
 
