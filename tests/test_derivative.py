@@ -109,7 +109,8 @@ def test_units_of_outcome_and_treatment_do_not_matter(unit):
     data = strong(300, 2)
 
     def target(y, a):
-        return orthogonal_loss("derivative", data.X, y, treatment=a, folds=2, random_state=0).target
+        settings = {"folds": 2, "key": np.arange(300), "random_state": 0}  # without a key, the treatment is part of it
+        return orthogonal_loss("derivative", data.X, y, treatment=a, **settings).target
 
     one = target(data.y, data.treatment)
     spread = one.std()
