@@ -9,7 +9,7 @@ from tests.derivative_designs import AVERAGES, strong
 
 DRAWS, N = 200, 1000
 FAST = {"outcome": LinearRegression(), "treatment": LinearRegression()}
-"""What the start leaves is learnt by lines here: trees take ten times as long. Two folds, of 500 rows each, are harder
+"""What the start leaves is learnt by lines here, which are faster than trees. Two folds, of 500 rows each, are harder
 than the default five; default learners are judged on fewer draws."""
 
 
