@@ -2,11 +2,12 @@
 
 import numpy as np
 import pytest
+from scipy.special import expit
 from scipy.stats import binom
 
 from orthocal import Isotonic, QuadraticLoss, assess, compare, orthogonal_loss
 from orthocal.datasets import simulate_cate
-from tests.simulation import oracle_draw
+from tests.simulation import oracle_draw, reaches
 
 TESTS = ("linear", "bins", "range")
 
@@ -128,6 +129,33 @@ def test_sizes_with_estimated_nuisances():
     sizes = {name: float(np.mean(values)) for name, values in found.items()}
     print(f"sizes with estimated nuisances: {sizes}")
     assert max(sizes.values()) < 0.12
+
+
+def binary_trial(n, seed):
+    """Covariates, a confounded treatment, a binary outcome, and the true effect on its probability."""
+    rng = np.random.default_rng(seed)
+    X = rng.standard_normal((n, 5))
+    treatment = (rng.random(n) < expit(0.5 * X[:, 0])).astype(int)
+    control = 0.7 * X[:, 0] + 0.5 * X[:, 1]
+    treated = control + 0.5 + 0.6 * X[:, 2]
+    y = (rng.random(n) < expit(np.where(treatment == 1, treated, control))).astype(float)
+    return X, treatment, y, expit(treated) - expit(control)
+
+
+@pytest.mark.slow
+def test_sizes_with_binary_outcomes_and_estimated_nuisances():
+    """Default learners, n = 1000: the bins test and the band are as good as with known nuisances."""
+    found, draws = [], 150
+    for seed in range(draws):
+        X, treatment, y, effect = binary_trial(1000, seed)
+        loss = orthogonal_loss("cate", X, y, treatment=treatment, random_state=seed)
+        verdict = assess(effect, loss, draws=300, random_state=seed)
+        beyond = np.abs(verdict.bins["residual"]) > verdict.linf.band * verdict.bins["standard_error"]
+        found.append((verdict.tests["bins"].p_value < 0.05, beyond.any()))
+    size, missed = np.mean(found, axis=0)
+    print(f"binary outcomes, default learners, n = 1000: bins test {size:.4f}, band covers {1 - missed:.4f}")
+    assert reaches(size, draws, 0.025, 0.065)
+    assert reaches(1 - missed, draws, 0.935, 0.98)
 
 
 @pytest.mark.slow

@@ -203,8 +203,8 @@ def _cross_products(value: Floats, cells: Cells) -> Floats:
 def mean_residual(rows: Rows, residual: Callable[[Piece], Floats]) -> Stage[tuple[float, float, float]]:
     """Return sum(residual) / sum(mass) with its standard error, and the effective number of rows or clusters.
 
-    The error is a jackknife over rows (HC3) or clusters (CR3). It rests on as many as Kish's number counts: with few large
-    clusters an interval with all of them less one as degrees of freedom covers 88% (`tests/statistics/test_clusters.py`).
+    The error is a jackknife over rows (HC3) or clusters (CR3). A few large clusters are less evidence than their
+    number says, so degrees of freedom are counted by Kish's number.
     """
     if rows.like.groups is not None:
         _, (stray, held, weight) = merged((yield partial(_by_cluster, residual=residual)))
