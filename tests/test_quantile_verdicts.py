@@ -135,3 +135,17 @@ def test_crossings_are_found_in_few_looks():
     np.testing.assert_allclose(found[:3], where[:3], atol=0.02)
     assert found[3] == 10  # no crossing within bounds: the bound
     assert UNIT[QUANTILE] == pytest.approx(0.8416, abs=1e-4)
+
+
+@every_effect
+def test_rows_shown_twice_as_clusters_are_no_more_evidence(effect):
+    frame = draw(1500, np.random.default_rng(2))
+    once = assess(*loss_of(frame, effect, "both right"), draws=1, random_state=0)
+    twice = frame.loc[np.repeat(frame.index, 2)]
+    prediction, loss = loss_of(twice, effect, "both right", groups=np.repeat(np.arange(1500), 2))
+    found = assess(prediction, loss, draws=1, random_state=0)
+    assert found.average.effect == pytest.approx(once.average.effect, abs=0.01)
+    assert found.average.interval == pytest.approx(once.average.interval, abs=0.02)
+    one, two = found.linear_predictor.slope, once.linear_predictor.slope
+    assert one.value == pytest.approx(two.value, abs=0.02)
+    assert one.standard_error == pytest.approx(two.standard_error, rel=0.1)
