@@ -77,7 +77,7 @@ def test_sizes_with_unequal_clusters(kind, clusters, bins, shared):
     found = misses(kind, clusters, shared, DRAWS, bins)
     shown = {name: round(share, 4) for name, share in found.items()}
     print(f"{clusters} clusters, {bins} bins, {kind}, {shared} of the noise shared: {shown}")
-    for name in ("bins test", "linear test"):
-        assert reaches(found[name], DRAWS, 0.025, 0.065), name
-    for name in ("average effect", "mean error", "value"):  # wanted: .065, which lognormal sizes do not keep
-        assert reaches(found[name], DRAWS, 0.015, 0.09), name
+    for name, share in found.items():
+        # Of few clusters of which two or three hold most rows, the value's interval is too short, as the documentation says.
+        most = 0.085 if clusters == 20 and name == "value" else 0.065
+        assert reaches(share, DRAWS, 0.025, most), name

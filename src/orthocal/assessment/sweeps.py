@@ -205,6 +205,16 @@ def effective_number(total: float, squares: float) -> float:
     return max(float(total**2 / squares), 2.0)
 
 
+def steadiness(parts: Floats) -> float:
+    r"""Return how many equal normal parts would have a sum of squares as steady as that of these.
+
+    A normal part has :math:`E p^4 = 3 v^2`, so :math:`3 (\sum p^2)^2 / \sum p^4` is the number of parts where all are alike.
+    """
+    squares = parts * parts
+    fourth = float(squares @ squares)
+    return 3 * float(squares.sum()) ** 2 / fourth if fourth > 0 else np.inf
+
+
 def _row_weights(piece: Piece) -> Floats:
     weight = piece.loss.weight
     return np.array([len(piece), weight.sum(), weight @ weight])

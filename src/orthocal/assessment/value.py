@@ -10,7 +10,7 @@ from scipy.stats import t as t_law
 
 from orthocal.assessment.bins import MOST_LEVERAGE
 from orthocal.assessment.parts import Decision, Value
-from orthocal.assessment.sweeps import cluster_sums, effective_number, merged, predictions_at
+from orthocal.assessment.sweeps import cluster_sums, effective_number, merged, predictions_at, steadiness
 from orthocal.errors import OrthocalError
 from orthocal.losses import Loss, QuadraticLoss
 
@@ -114,19 +114,23 @@ def weighted_mean(values: Floats, loss: Loss, level: float) -> tuple[float, floa
 
 
 class Squares(NamedTuple):
-    """Sums over units, which are rows or clusters: their number and weights, and squares of centred values and of weights."""
+    """Sums over units, which are rows or clusters: their number and weights, and squares of centred values and of weights.
+
+    `steady` is how many equal units would have a sum of squares as steady as theirs.
+    """
 
     units: int
     total: float
     centred: float
     weights: float
+    steady: float = np.inf
 
 
 def jackknifed(centred: Floats, weight: Floats) -> Squares:
     """Return the sums of clusters, each stretched as if left out of the mean (CR3); equal ones are left as they are."""
     units, total = len(weight), float(weight.sum())
     stretched = centred * (1 - 1 / units) / (1 - np.minimum(weight / total, MOST_LEVERAGE))
-    return Squares(units, total, float(stretched @ stretched), float(weight @ weight))
+    return Squares(units, total, float(stretched @ stretched), float(weight @ weight), steadiness(stretched))
 
 
 def error_of_mean(mean: float, squares: Squares, level: float) -> tuple[float, tuple[float, float], float]:
@@ -136,7 +140,7 @@ def error_of_mean(mean: float, squares: Squares, level: float) -> tuple[float, t
         raise OrthocalError(
             f"A comparison must rest on at least two rows, or clusters; there is {units}. Use more data."
         )
-    effective = effective_number(squares.total, squares.weights)
+    effective = max(min(effective_number(squares.total, squares.weights), squares.steady), 2.0)
     error = float(np.sqrt(squares.centred * units / (units - 1))) / squares.total
     reach = float(t_law.ppf((1 + level) / 2, effective - 1)) * error
     return error, (mean - reach, mean + reach), effective
