@@ -93,7 +93,7 @@ def test_dask_has_the_numbers_of_memory(monkeypatch, effect):
             folds=2,
             **settings,
         )
-    levels = np.unique(np.quantile(frame.y[frame.a == 1], np.linspace(0, 1, 41)))
+    levels = np.unique(np.quantile(frame.y[frame.a == 1], np.linspace(0, 1, 41), method="inverted_cdf"))
     table = np.column_stack([right(frame[["x"]], np.full(3000, level)) for level in levels[:-1]] + [np.ones(3000)])
     loss = orthogonal_loss(
         effect,

@@ -98,7 +98,7 @@ def test_a_shape_that_varies_is_learnt():
 def test_it_does_not_depend_on_unit_and_origin(scale, shift):
     data, _ = simulate_tail(400, "exponential", 0)
     learner = default_learner(CVaRUnderTreatment(LEVEL).nuisances(_observed())[1])
-    model = TailModel(learner.set_params(random_state=0), LEVEL, random_state=0)
+    model = TailModel(learner.set_params(learner__random_state=0), LEVEL, random_state=0)
     one = model.fit(data.X, data.y).predict(data.X)
     other = model.fit(data.X, scale * (data.y + shift)).predict(data.X)
     back = other / scale - np.array([shift, shift, 0.0])
