@@ -105,6 +105,22 @@ def test_power_of_the_joint_linear_test():
     assert np.mean(rejected) >= 0.95
 
 
+@pytest.mark.slow
+def test_size_and_power_of_the_three_tests():
+    """Size at no error, and power at Cal^2 = 0.03 (shift and slope as above): the table of docs/verdict.md."""
+    for n, draws in ((1000, 2000), (4000, 500)):
+        found = {"size": [], "power": []}
+        for seed in range(draws):
+            data, loss = oracle_draw(n, seed, confounding=0.0)
+            for name, prediction in (("size", data.effect), ("power", 0.1225 + 1.148 * data.effect)):
+                tests = assess(prediction, loss, draws=1).tests
+                found[name].append([tests[test].p_value < 0.05 for test in TESTS])
+        size, power = (np.mean(found[name], axis=0) for name in ("size", "power"))
+        print(f"n = {n}: size {size.round(4)}, power {power.round(3)} (linear, bins, range)")
+        assert all(reaches(share, draws, 0.035, 0.065) for share in size)
+        assert power[0] > power[1:].max()
+
+
 def test_a_strong_distortion_is_called_improved():
     improved = []
     for seed in range(100):
