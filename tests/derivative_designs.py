@@ -7,6 +7,8 @@ from orthocal.datasets import SimulatedData
 
 NONLINEAR_AVERAGE = 0.2717
 """Mean of sin(x2) + exp(-0.245) cos(1.5 sin x1 + |x2|) over standard normal covariates, by quadrature in the tests."""
+INDICATORS_AVERAGE = 0.4503
+"""Mean effect of `indicators`, by quadrature in the tests."""
 
 
 def strong(n, random_state):
@@ -60,4 +62,34 @@ def skewed(n, random_state):
     return SimulatedData(X, y, treatment, slope + 0.6 * mean, {})
 
 
-AVERAGES = {strong: 0.015, weak: 1.0, heteroskedastic: 0.5, nonlinear: NONLINEAR_AVERAGE, skewed: 0.5}
+def products(n, random_state):
+    """Confounding by a product, heavy tails (logistic noise) in the treatment; **effect** .7 + tanh(x3) / 2, average .7."""
+    rng = np.random.default_rng(random_state)
+    X = rng.standard_normal((n, 6))
+    treatment = X[:, 0] * X[:, 1] + X[:, 2] + rng.logistic(0, 0.6, n)
+    effect = 0.7 + 0.5 * np.tanh(X[:, 2])
+    y = 1.5 * X[:, 0] * X[:, 1] + X[:, 2] + X[:, 3] + effect * treatment + rng.standard_normal(n)
+    return SimulatedData(X, y, treatment, effect, {})
+
+
+def indicators(n, random_state):
+    """Three uniform covariates and three indicators, a response that bends; **effect** (1 + x4) / 2 e^(-s^2/8) cos(m(x) / 2)."""
+    rng = np.random.default_rng(random_state)
+    X = np.column_stack([rng.uniform(-1.5, 1.5, (n, 3)), rng.random((n, 3)) < 0.4])
+    mean = X[:, 0] ** 2 + X[:, 1] + X[:, 3] - X[:, 4]
+    deviation, height = 0.8 + 0.4 * X[:, 5], 1 + X[:, 3]
+    treatment = mean + deviation * rng.standard_normal(n)
+    y = 2 * X[:, 0] ** 2 + X[:, 1] + 2 * X[:, 3] - X[:, 4] + height * np.sin(treatment / 2) + rng.standard_normal(n)
+    return SimulatedData(X, y, treatment, height / 2 * np.exp(-(deviation**2) / 8) * np.cos(mean / 2), {})
+
+
+AVERAGES = {
+    strong: 0.015,
+    weak: 1.0,
+    heteroskedastic: 0.5,
+    nonlinear: NONLINEAR_AVERAGE,
+    skewed: 0.5,
+    products: 0.7,
+    indicators: INDICATORS_AVERAGE,
+}
+"""The last two were used to choose nothing."""

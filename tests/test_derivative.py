@@ -7,14 +7,23 @@ import numpy as np
 import pandas as pd
 import pytest
 from dask import config
+from sklearn.linear_model import LinearRegression
 
 import orthocal
 from orthocal import CausalCalibrator, CausalDerivative, OrthocalError, OverlapWarning, assess, orthogonal_loss
 from orthocal.distributed import assess as assess_on_dask
 from orthocal.losses.balance import balance_of
 from orthocal.nuisances.corrections import Balanced, RieszCorrection, riesz_weights
+from orthocal.nuisances.derivatives import WithDerivative
 from orthocal.nuisances.polynomials import polynomial, ridge
-from tests.derivative_designs import NONLINEAR_AVERAGE, nonlinear, strong
+from tests.derivative_designs import (
+    INDICATORS_AVERAGE,
+    NONLINEAR_AVERAGE,
+    heteroskedastic,
+    indicators,
+    nonlinear,
+    strong,
+)
 
 N = 1000
 
@@ -25,6 +34,39 @@ def test_the_average_of_the_nonlinear_design_is_what_quadrature_gives():
     value = np.exp(-0.245) * np.cos(1.5 * np.sin(node)[:, None] + np.abs(node))
     assert (share * value).sum() == pytest.approx(NONLINEAR_AVERAGE, abs=2e-3)
     assert nonlinear(10, 0).effect.shape == (10,)
+
+
+def test_the_average_of_the_design_of_indicators_is_what_quadrature_gives():
+    node, weight = np.polynomial.legendre.leggauss(60)
+    share, x = np.outer(weight, weight) / 4, 1.5 * node
+    chances = [0.6, 0.4]
+    found = sum(
+        chances[x4]
+        * chances[x5]
+        * chances[x6]
+        * (1 + x4)
+        / 2
+        * np.exp(-((0.8 + 0.4 * x6) ** 2) / 8)
+        * (share * np.cos((x[:, None] ** 2 + x + x4 - x5) / 2)).sum()
+        for x4 in (0, 1)
+        for x5 in (0, 1)
+        for x6 in (0, 1)
+    )
+    assert found == pytest.approx(INDICATORS_AVERAGE, abs=1e-4)
+    assert indicators(4000, 0).effect.mean() == pytest.approx(found, abs=0.03)
+
+
+def test_slopes_are_not_pooled_where_the_treatment_varies_little():
+    """Rows with x2 < -1 have a third of the treatment's deviation; their slopes must not be those of the others."""
+    gaps = []
+    for seed in range(10):
+        seen, other = heteroskedastic(400, seed), heteroskedastic(2000, 100 + seed)
+        features = np.column_stack([seen.X, seen.treatment])
+        fitted = WithDerivative(LinearRegression()).fit(features, seen.y)
+        narrow = other.X[:, 1] < -1
+        slope = fitted.predict(np.column_stack([other.X, other.treatment]))[:, 1]
+        gaps.append((slope - other.effect)[narrow].mean())
+    assert abs(np.mean(gaps)) < 0.18
 
 
 @pytest.fixture(scope="module")

@@ -12,7 +12,7 @@ from sklearn.base import BaseEstimator, clone
 
 from orthocal.errors import OrthocalError
 from orthocal.nuisances.partialled import InParts, Remainder, deviation
-from orthocal.nuisances.polynomials import polynomial, ridge
+from orthocal.nuisances.polynomials import FARTHEST, polynomial, ridge
 from orthocal.nuisances.wrapped import fit_weighted
 
 if TYPE_CHECKING:
@@ -75,7 +75,7 @@ class WithDerivative(BaseEstimator):  # type: ignore[misc]
         self.terms_ = polynomial(X, sample_weight)
         columns = self._columns(X, remainder)
         left = y - self.outcome_.unseen_
-        self.response_ = ridge(columns, left, sample_weight, main=1)
+        self.response_ = ridge(columns, left, sample_weight, main=1 + X.shape[1])
         left = left - self.response_(columns)
         self.scale_ = deviation(left, sample_weight)
         self.model_ = None
@@ -101,4 +101,5 @@ class WithDerivative(BaseEstimator):  # type: ignore[misc]
 
     def _columns(self, X: Floats, remainder: Floats) -> Floats:
         u, near = remainder / self.unit_, self.terms_.near(X)
-        return np.column_stack([u, u[:, None] * near, u[:, None] * near[:, self.terms_.curved] ** 2, u**2, u**3])
+        bent = np.clip(u, -FARTHEST, FARTHEST)
+        return np.column_stack([u, u[:, None] * near, u[:, None] * near[:, self.terms_.curved] ** 2, bent**2, bent**3])
