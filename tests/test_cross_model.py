@@ -151,6 +151,14 @@ def test_a_function_serves_effects_without_a_quadratic_loss():
         )
 
 
+def test_rows_of_weight_zero_teach_nothing(data):
+    weight = (np.arange(3000) % 2).astype(float)
+    settings = {"method": "linear", "learners": FAST, "folds": 2, "repeats": 1, "random_state": 0}
+    model = CrossCalibratedModel(LinearRegression(), **settings)
+    model.fit(data.X, data.y, treatment=data.treatment, sample_weight=weight)
+    assert np.corrcoef(model.predict(data.X), data.effect)[0, 1] > 0.5
+
+
 def test_text_covariates_keep_their_meaning_at_predict():
     data = simulate_cate(600, random_state=0)
     X = pd.DataFrame(data.X, columns=list("abcde")).assign(site=np.array(["u", "v", "w"])[np.arange(600) % 3])

@@ -63,8 +63,9 @@ class CrossCalibratedModel(BaseEstimator):  # type: ignore[misc]
     ----------
     estimator : scikit-learn regressor, model of EconML, CausalML or metalearners, or callable
         A regressor is trained on pseudo-outcomes n / d with weights d: a DR-learner for the CATE; the loss must be quadratic with
-        positive d. A model of another library, unfitted, is copied and trained on outcome and treatment. A callable
-        ``estimator(X, y, treatment)`` trains the user's own model on given rows and returns it.
+        positive d. A model of another library, unfitted, is copied and trained on outcome and treatment, with sample weights
+        where its `fit` has a place for them. A callable ``estimator(X, y, treatment)`` trains the user's own model on given
+        rows, without weights, and returns it.
     effect, method, learners, clip, random_state, n_jobs
         As in `CausalCalibrator`; `n_jobs` also trains models at the same time. With a whole number as `random_state` the order
         of the rows changes nothing, as long as the estimator's own seed is fixed, too.
@@ -202,12 +203,14 @@ class CrossCalibratedModel(BaseEstimator):  # type: ignore[misc]
 def _train_regressor(estimator: Any, X: Floats, observations: Observations, rows: Integers, *, loss: Loss) -> Any:
     """Train a regressor on the minimisers of the rows' losses."""
     del observations
-    if not (isinstance(loss, QuadraticLoss) and (loss.denominator > 0).all()):
+    if not (isinstance(loss, QuadraticLoss) and (loss.denominator[loss.weight > 0] > 0).all()):
         raise OrthocalError(
             "A regressor must have a quadratic loss with positive masses to be trained on; this effect has none. "
             "Pass a function that trains your model: estimator(X, y, treatment)."
         )
-    return fit_weighted(clone(estimator), X[rows], loss.target[rows], loss.denominator[rows])
+    own = rows[loss.weight[rows] > 0]
+    numerator, weight = loss.numerator[own], loss.denominator[own]
+    return fit_weighted(clone(estimator), X[own], numerator / weight, weight)
 
 
 def _trained(

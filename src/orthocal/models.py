@@ -136,14 +136,16 @@ def _train_econml(estimator: Any, X: Any, observations: Observations, rows: Inte
 def _train_causalml(estimator: Any, X: Any, observations: Observations, rows: Integers) -> Any:
     """CausalML's meta-learners and uplift forests."""
     model, own = copy.deepcopy(estimator), observations[rows]
-    model.fit(X=_safe_indexing(X, rows), treatment=own.treatment, y=own.outcome)
+    further = _taken_by(model.fit, {"sample_weight": _uneven(own.weight)})
+    model.fit(X=_safe_indexing(X, rows), treatment=own.treatment, y=own.outcome, **further)
     return model
 
 
 def _train_metalearners(estimator: Any, X: Any, observations: Observations, rows: Integers) -> Any:
     """The package metalearners calls the treatment w."""
     model, own = copy.deepcopy(estimator), observations[rows]
-    model.fit(X=_safe_indexing(X, rows), y=own.outcome, w=own.treatment)
+    further = _taken_by(model.fit, {"sample_weight": _uneven(own.weight)})
+    model.fit(X=_safe_indexing(X, rows), y=own.outcome, w=own.treatment, **further)
     return model
 
 

@@ -9,7 +9,7 @@ import numpy as np
 from scipy.stats import t as t_law
 
 from orthocal.assessment.parts import Coefficient, LinearPredictor
-from orthocal.assessment.sweeps import cluster_sums, count_units, merged
+from orthocal.assessment.sweeps import cluster_sums, count_effective, merged
 from orthocal.losses import score_at
 
 if TYPE_CHECKING:
@@ -53,8 +53,8 @@ def best_line(rows: Rows, bins: Mapping[str, Floats], average: Average, level: f
     """
     if not np.isfinite(rows.like.bounds).all() or len(bins["n"]) < 2:
         return None
-    units = yield from count_units(rows)
-    reach = float(t_law.ppf((1 + level) / 2, units - 1))
+    units, effective = yield from count_effective(rows)
+    reach = float(t_law.ppf((1 + level) / 2, effective - 1))
     error = (average.interval[1] - average.interval[0]) / (2 * reach)
     if not error > 0:
         return None

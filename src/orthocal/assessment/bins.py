@@ -61,6 +61,8 @@ class Binned:
     freedom : array
         Degrees of freedom of each bin's variance: rows (or clusters) less one, counted by Kish's effective number where their
         masses differ.
+    effective : float
+        Kish's effective number of clusters; infinite without.
     """
 
     edges: Floats
@@ -72,6 +74,7 @@ class Binned:
     clusters: int
     share_variance: Floats
     freedom: Floats
+    effective: float = np.inf
 
     @property
     def variance(self) -> Floats:
@@ -140,10 +143,12 @@ def residual_moments(rows: Rows, edges: Floats) -> Stage[Binned]:
     mean, whole = total / mass, float(mass.sum())
     if cells is None:
         covariance = np.diag(np.sum((yield partial(_row_squares, edges=edges, mean=mean, mass=mass)), axis=0))
-        share_variance, clusters = np.diag(mass_squared / whole**2), int(size.sum())
+        share_variance, clusters, effective = np.diag(mass_squared / whole**2), int(size.sum()), np.inf
     else:
         covariance = _cross_products(scaled(cells, cells.mass, cells.residual, mean, mass), cells)
         share_variance, clusters = _cross_products(cells.mass / whole, cells), int(cells.unit.max()) + 1
+        held = np.bincount(cells.unit, cells.mass)
+        effective = effective_number(whole, float(held @ held))
     return Binned(
         edges,
         size.astype(np.int64) if cells is None else np.sum((yield partial(_sizes, edges=edges)), axis=0),
@@ -154,6 +159,7 @@ def residual_moments(rows: Rows, edges: Floats) -> Stage[Binned]:
         clusters,
         share_variance,
         np.clip(mass**2 / mass_squared - 1, 1, size - 1),
+        effective,
     )
 
 

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 from scipy.optimize import brentq
 from scipy.special import chdtri, chndtr, ndtr
+from scipy.stats import f as f_law
 from scipy.stats import norm
 
 from orthocal.assessment.parts import Distance
@@ -129,7 +130,7 @@ def spread(binned: Binned, tail: float) -> Spread:
 def error_interval(binned: Binned, level: float) -> tuple[float, float]:
     r"""Return the interval of the error: those at which :math:`S = \sum_b w_b \bar r_b^2` is in neither tail of its distribution.
 
-    Lower end 0 where no error at all would show as much.
+    Lower end 0 where no error at all would show as much, and where the debiased error is not above 0.
     """
     statistic = float(binned.share @ binned.residual**2)
     if not (binned.variance > 0).any():
@@ -137,7 +138,16 @@ def error_interval(binned: Binned, level: float) -> tuple[float, float]:
     tail = (1 - level) / 2
     about = spread(binned, tail)
     low, high = (np.sqrt(about.error_at(statistic, share)) for share in (1 - tail, tail))
-    return float(low), float(high)
+    clear = about.estimate > 0 and statistic > critical_value(binned, about.trace, about.square, tail)
+    return float(low) if clear else 0.0, float(high)
+
+
+def critical_value(binned: Binned, trace: float, square: float, tail: float) -> float:
+    """Return what S exceeds with probability `tail` at no error: F in place of chi-square where few clusters tell the noise."""
+    freedom = trace**2 / square
+    if np.isinf(binned.effective):
+        return square / trace * float(chdtri(freedom, tail))
+    return trace * float(f_law.isf(tail, freedom, max(binned.effective - 1, 1.0)))
 
 
 def mean_absolute_error(binned: Binned) -> Distance:
@@ -183,7 +193,6 @@ def minimum_detectable_error(binned: Binned, level: float) -> float:
     trace, square = float(noise.sum()), float(noise @ noise)
     if not trace > 0:
         return 0.0
-    scale = square / trace
-    critical = scale * float(chdtri(trace / scale, (1 - level) / 2))
+    critical = critical_value(binned, trace, square, (1 - level) / 2)
     slope = float(binned.share @ binned.covariance @ binned.share)
     return float(np.sqrt(Spread(trace, square, slope, 0.0, slope, 0.0).error_at(critical, 1 - POWER)))

@@ -113,6 +113,10 @@ Weighing: TypeAlias = "tuple[Floats, Floats, Floats]"
 """A block's weight, and its derivatives in the block's top and bottom."""
 
 
+NARROW = 1e-6
+"""Shares of a block below which its weights are taken from a series: the quotients would lose their digits, or be 0/0."""
+
+
 def _autoc_weights(top: Floats, bottom: Floats) -> Weighing:
     r"""Mean of -log u - 1 over (a, b]: :math:`-\log b + (1 - t) L` with :math:`t = (b - a)/b, L = \log(1 - t)/t`.
 
@@ -120,11 +124,13 @@ def _autoc_weights(top: Floats, bottom: Floats) -> Weighing:
     """
     width = bottom - top
     t = width / bottom
-    first = top == 0
-    log = np.log1p(-np.where(first, 0.5, t)) / t
+    first, near = top == 0, t < NARROW  # L = -1 - t/2 + O(t^2); a weight can be lost beside those above it
+    safe = np.where(first | near, 0.5, t)
+    log = np.where(near, -1 - t / 2, np.log1p(-safe) / safe)
     log[first] = -1.0
-    shrunk = (1 - t) * log
-    return shrunk - np.log(bottom), (1 + log) / width, -(1 + shrunk) / width
+    shrunk, divisor = (1 - t) * log, np.where(near, 1.0, width)
+    by_top = np.where(near, -0.5 / bottom, (1 + log) / divisor)
+    return shrunk - np.log(bottom), by_top, np.where(near, -0.5 / bottom, -(1 + shrunk) / divisor)
 
 
 def _qini_weights(top: Floats, bottom: Floats) -> Weighing:

@@ -42,6 +42,5 @@ def value_order(prediction: Floats, loss: Loss) -> Integers:
 
 def value_columns(prediction: Floats, loss: Loss) -> list[Floats]:
     """Return what a row's loss is made of: numerator, denominator, ...; of an own kind, what it says at the prediction."""
-    if is_dataclass(loss):
-        return list(columns_of(loss).values())
-    return [loss.derivative(prediction), loss.value(prediction), loss.weight]
+    columns: list[Floats] = list(columns_of(loss).values()) if is_dataclass(loss) else []
+    return columns or [loss.derivative(prediction), loss.value(prediction), loss.weight]

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from orthocal.assessment.sweeps import Piece
-from orthocal.distributed.hashing import keys_of
+from orthocal.assessment.ties import settled_order
 from orthocal.distributed.source import Source, judged
 from orthocal.errors import OrthocalError
 from orthocal.losses import Loss, columns_of, of_columns
@@ -116,21 +116,13 @@ def _table(part: Any, number: int, job: Job, map_: Map | None, like: Loss) -> An
 
 
 def _sorted(table: Any, like: Any) -> SortedPiece:
-    """Turn a range of rows back into a loss, sorted."""
-    order = np.argsort(table["prediction"].to_numpy(), kind="stable")
-    order = order[_ties_by_contents(table.iloc[order])]
-    column = {name: table[name].to_numpy()[order] for name in table.columns}
+    """Turn a range of rows back into a loss, sorted as rows in memory are: tied ones by what they hold, however they arrived."""
+    column = {name: table[name].to_numpy() for name in table.columns}
     prediction = column.pop("prediction")
     by = {name[3:]: column.pop(name) for name in list(column) if name.startswith("by ")}
-    return SortedPiece(prediction, of_columns(like, column), by=by)
-
-
-def _ties_by_contents(table: Any) -> Any:
-    """Return an order of sorted rows in which tied ones stand by a hash of what they hold, however they arrived."""
-    level = table["prediction"].to_numpy()
-    if not (level[1:] == level[:-1]).any():
-        return slice(None)
-    return np.lexsort((keys_of(table.reset_index(drop=True)), level))
+    loss = of_columns(like, column)
+    order = settled_order(prediction, loss)
+    return SortedPiece(prediction[order], loss[order], by={name: values[order] for name, values in by.items()})
 
 
 def _answers(piece: Piece, number: int, start: int, questions: Sequence[Question]) -> list[Any]:

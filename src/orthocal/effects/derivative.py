@@ -111,7 +111,7 @@ class CausalDerivative:
         weight, treatment, zeta = observations.weight, observations.treatment.astype(float), fitted["score_correction"]
         balance = balance_of(observations.covariates, treatment, zeta, weight)
         if not fitted.is_part:
-            warn_if_unbalanced(balance, chance_of(treatment, zeta, weight))
+            warn_if_unbalanced(balance)
         overlap = Overlap(fitted.clip, {}, {}, weight, balance=balance)
         return QuadraticLoss(weight * chi, weight, weight, observations.groups, overlap)
 
@@ -135,17 +135,10 @@ def derivative_pseudo_outcome(y: Floats, mu: Floats, derivative: Floats, zeta: F
     return derivative + zeta * (y - mu)
 
 
-def chance_of(treatment: Floats, zeta: Floats, weight: Floats) -> float:
-    """Return the standard error of the mean of correction times treatment."""
-    product = zeta * (treatment - np.average(treatment, weights=weight))
-    spread = weight * (product - np.average(product, weights=weight))
-    return float(np.sqrt(spread @ spread) / weight.sum())
-
-
-def warn_if_unbalanced(balance: Balance | None, chance: float = 0.0) -> None:
+def warn_if_unbalanced(balance: Balance | None) -> None:
     """Say where the correction is off by more than a tenth, and by more than chance explains."""
     off = 0.0 if balance is None else abs(balance.treatment - 1)
-    if balance is not None and off > max(MOST_OFF, CHANCES * chance):
+    if balance is not None and off > max(MOST_OFF, CHANCES * balance.chance):
         warnings.warn(
             f"The mean of `score_correction` times the treatment must be 1; it is {balance.treatment:.2f}. Whatever the "
             "outcome's regression misses stays in the effect. Use more rows, fewer covariates or another correction.",

@@ -28,19 +28,32 @@ class Balance:
         Of the functions; the treatment comes first.
     sums : array of shape (functions, 6)
         Of weight w, of w b, w b**2, w times the correction, w times the correction times b, and w times the derivative of b.
+    squares : array of shape (6,)
+        Of the treatment a and the correction z: sums of squared weights times (z a)**2, z**2 a, z**2, z a, z and 1.
     """
 
     names: tuple[str, ...]
     sums: Floats
+    squares: Floats
 
     def merge(self, other: Balance) -> Balance:
         """Of both."""
-        return Balance(self.names, self.sums + other.sums)
+        return Balance(self.names, self.sums + other.sums, self.squares + other.squares)
 
     @property
     def treatment(self) -> float:
         """Mean of correction times treatment, from its mean: 1 when balanced."""
         return 1.0 + float(self._gaps[0])
+
+    @property
+    def chance(self) -> float:
+        """Standard error of the mean of correction times treatment, from its mean."""
+        weight, b, _, correction, product, _ = self.sums[0]
+        middle = b / weight
+        mean = (product - middle * correction) / weight
+        square, twice, plain, cross, alone, ones = self.squares
+        about = square - 2 * middle * twice + middle**2 * plain - 2 * mean * (cross - middle * alone) + mean**2 * ones
+        return float(np.sqrt(max(about, 0.0)) / weight)
 
     @property
     def worst(self) -> tuple[str, float]:
@@ -83,7 +96,16 @@ def balance_of(covariates: Floats, treatment: Floats, correction: Floats, weight
             weight * derivative,
         )
         sums.append([float(product.sum()) for product in products])
-    return Balance(tuple(names), np.array(sums))
+    weights = weight**2
+    parts = (
+        (correction * treatment) ** 2,
+        correction**2 * treatment,
+        correction**2,
+        correction * treatment,
+        correction,
+    )
+    squares = np.array([*(float(weights @ part) for part in parts), float(weights.sum())])
+    return Balance(tuple(names), np.array(sums), squares)
 
 
 def _functions(X: Floats, a: Floats) -> Iterator[tuple[str, Floats, Floats]]:

@@ -178,6 +178,8 @@ def fit_one(
     """Learn one nuisance outside one fold, on one thread: threads of several fits on few cores wait for each other."""
     features = X if nuisance.features is None else nuisance.features
     own = fold != k if nuisance.rows is None else (fold != k) & nuisance.rows
+    if weight is not None:
+        own = own & (weight > 0)  # such rows teach nothing, and a learner that sets some aside may draw only those
     train = np.flatnonzero(own) if order is None else order[own[order]]
     target = nuisance.target[train]
     if len(target) == 0:
