@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from orthocal.assessment.sweeps import Piece, Rows, Stage
 
 MOST_SKEW = 0.25
-"""Skewness over root of the bin's rows beyond which the test rejects too often (size .09 at .31, .20 at .62)."""
+"""Skewness over root of the bin's rows beyond which the test rejects too often (size .11 at .31, .20 at .62)."""
 
 
 def bins_test(rows: Rows, binned: Binned) -> Stage[TestResult]:
