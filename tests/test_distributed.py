@@ -602,3 +602,14 @@ def test_tied_rows_stand_in_an_order_of_their_own(monkeypatch):
         for rows in (frame, frame.sample(frac=1, random_state=1))
     ]
     assert found[0] == pytest.approx(found[1], rel=1e-8, abs=1e-10)
+
+
+def test_tied_rows_that_repeat_are_divided_as_in_memory():
+    """Few predictions and outcomes: halves of the decomposition that mirror each other would hide that recalibration overfits."""
+    frame = table(2500, ties=True)
+    frame["y"] = frame.y.round()
+    settings = {"random_state": 0, "draws": 1}
+    expected = orthocal.assess(frame.tau, loss_in_memory(frame), **settings).decomposition
+    for by in ((), ["part"]):
+        found = assess(partitioned(frame, 3), **COLUMNS, nuisances=GIVEN, by=by, **settings).decomposition
+        assert found.miscalibration == pytest.approx(expected.miscalibration, rel=1e-8)
