@@ -140,6 +140,6 @@ def test_levels(effect, which):
     assert abs(found["bias"]) < 0.2 * found["deviation"]
     assert reaches(found["coverage"], draws, 0.92, 0.98)
     assert (np.abs(found["targets"]) < 0.05).all()
-    assert found["slope"] == pytest.approx(1 / 3, abs=0.02)
+    assert found["slope"] == pytest.approx(1 / 3, abs=0.01)
     assert reaches(found["slope coverage"], draws, 0.92, 0.98)
     assert found["slopes"] > 0.95

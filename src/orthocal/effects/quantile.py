@@ -95,7 +95,7 @@ def corrected_tilt(quantile: float, slope: Floats, weight: Floats, below: Floats
 
 
 def law_nuisance(outcome: Floats, got: Booleans) -> Nuisance:
-    """Return the conditional law of the outcome in an arm, tabulated at quantiles of the arm's outcomes.
+    """Return the conditional distribution of the outcome in an arm, tabulated at quantiles of the arm's outcomes.
 
     The quantiles are outcomes that occur: one computed between two could be rounded to either side in another unit.
     """

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 L = TypeVar("L", bound="Loss")
 LAW = "law "
-"""How columns of a conditional law begin: one for each level of its table."""
+"""How columns of a conditional distribution begin: one for each level of its table."""
 
 
 def columns_of(loss: Any) -> dict[str, Any]:
@@ -32,7 +32,7 @@ def columns_of(loss: Any) -> dict[str, Any]:
 
 
 def of_columns(like: L, columns: Mapping[str, Any]) -> L:
-    """Return a loss of the same kind with these columns; without columns of a conditional law it stays at its level."""
+    """Return a loss of the same kind with these columns; without columns of a conditional distribution it stays at its level."""
     own = {name: column for name, column in columns.items() if not name.startswith(LAW)}
     weight = own.get("weight", own.get("denominator"))
     left: dict[str, Any] = {"groups": None, "overlap": None} | (
