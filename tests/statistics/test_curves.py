@@ -133,10 +133,10 @@ def test_levels_in_short(effect):
 @pytest.mark.filterwarnings("ignore::orthocal.SkewWarning")
 @pytest.mark.parametrize("which", NUISANCES)
 @pytest.mark.parametrize("effect", [QUANTILE, EXPECTILE], ids=["quantile", "expectile"])
-def test_levels(effect, which):
-    draws = 600
-    found = level_figures(effect, which, 1000, draws)
-    print(f"{type(effect).__name__}, {which}: {shown(found)}")
+@pytest.mark.parametrize(("n", "draws"), [(1000, 600), (4000, 400)])
+def test_levels(effect, which, n, draws):
+    found = level_figures(effect, which, n, draws)
+    print(f"{type(effect).__name__}, {which}, {n} rows: {shown(found)}")
     assert abs(found["bias"]) < 0.2 * found["deviation"]
     assert reaches(found["coverage"], draws, 0.92, 0.98)
     assert (np.abs(found["targets"]) < 0.05).all()

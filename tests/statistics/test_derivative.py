@@ -7,7 +7,7 @@ from sklearn.linear_model import LinearRegression
 from orthocal import assess, orthogonal_loss
 from tests.derivative_designs import AVERAGES
 
-FIRST = 20_000
+FIRST = 30_000
 """Seeds that were not looked at when choices were made."""
 FAST = {"outcome": LinearRegression(), "treatment": LinearRegression()}
 """Lines learn what the start leaves: faster than trees, so that more draws are judged, in two folds of 500 rows, which are
@@ -50,10 +50,11 @@ def reaches(covers, lowest):
 
 @pytest.mark.slow
 @pytest.mark.filterwarnings("ignore::orthocal.OverlapWarning")
+@pytest.mark.parametrize(("n", "draws"), [(500, 40), (1000, 25), (2000, 20), (5000, 20)])
 @pytest.mark.parametrize("design", AVERAGES, ids=lambda design: design.__name__)
-def test_default_learners_cover_the_average(design):
-    found = judged(design, 20, 500)
-    print(said(design, found, 500))
+def test_default_learners_cover_the_average(design, n, draws):
+    found = judged(design, draws, n)
+    print(said(design, found, n))
     assert reaches(found[:, 2], 0.9)
     assert abs(found[:, 3].mean() - 1) < 0.1
 

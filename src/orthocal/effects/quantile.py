@@ -25,6 +25,8 @@ if TYPE_CHECKING:
 
 LEVELS = 41
 """At how many quantiles of the arm's outcomes a conditional law is tabulated."""
+BEYOND = 4
+"""At how many levels beyond either end of the outcomes a law that is given is asked."""
 
 
 @dataclass(frozen=True)
@@ -99,7 +101,7 @@ def law_nuisance(outcome: Floats, got: Booleans) -> Nuisance:
 
     The quantiles are outcomes that occur: one computed between two could be rounded to either side in another unit.
     """
-    levels = np.unique(np.quantile(outcome[got], np.linspace(0, 1, LEVELS), method="inverted_cdf"))
+    levels = quantile_levels(outcome[got])
     if len(levels) == 1:
         levels = np.array([levels[0] - 1e-9 * max(abs(levels[0]), 1.0), levels[0]])
     return Nuisance(
@@ -110,8 +112,25 @@ def law_nuisance(outcome: Floats, got: Booleans) -> Nuisance:
         is_probability=True,
         wrap=partial(ConditionalLaw, levels=levels),
         finish=partial(TableLaw, levels),
-        call=lambda function, X: FunctionLaw(function, X, levels),
+        call=lambda function, X: FunctionLaw(function, X, widened(levels)),
     )
+
+
+def quantile_levels(outcome: Floats) -> Floats:
+    """Return quantiles of the outcome, closer to each other towards the ends.
+
+    A law is linear between levels. With even probabilities the outer cells reach far into the tails, and the mean excess there,
+    on which expectiles depend, comes out too large, the more so the more rows there are.
+    """
+    probability = (1 - np.cos(np.linspace(0, np.pi, LEVELS))) / 2
+    return np.unique(np.quantile(outcome, probability, method="inverted_cdf"))
+
+
+def widened(levels: Floats) -> Floats:
+    """Return the levels and some beyond either end: a law that is known does not stop where the outcomes seen do."""
+    reach = float(levels[-1] - levels[0]) / 2 or 1e-9 * max(abs(float(levels[0])), 1.0)
+    beyond = reach * np.arange(1, BEYOND + 1) / BEYOND
+    return np.concatenate([levels[0] - beyond[::-1], levels, levels[-1] + beyond])
 
 
 def level_of(observations: Observations, name: str) -> Floats:
