@@ -84,8 +84,9 @@ def calibrated(name, scale=1.0, deviations=0.0):
 
 
 def distance(one, other):
-    """Return the largest difference between two columns, in standard deviations of the first."""
-    return float(np.abs(np.asarray(one) - other).max() / np.std(one))
+    """Return the largest difference between two columns, in standard deviations of the first, or its size if it is constant."""
+    spread = np.std(one) if np.ptp(one) > 1e-9 * np.abs(one).max() else np.abs(one).max()
+    return float(np.abs(np.asarray(one) - other).max() / spread)
 
 
 def figures(record, path=""):

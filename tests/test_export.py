@@ -12,7 +12,7 @@ import orthocal
 from orthocal import OrthocalError
 from orthocal.export import EXPORTS
 from orthocal.mapfile import to_json
-from orthocal.maps import MAPS, AffineMap, IdentityMap, SigmoidMap, SplineMap, StepMap
+from orthocal.maps import MAPS, AffineMap, IdentityMap, MixtureMap, SigmoidMap, SplineMap, StepMap
 
 RNG = np.random.default_rng(5)
 EDGES = np.sort(RNG.standard_normal(4999)) * 3
@@ -28,6 +28,15 @@ EXAMPLES = {
     "steep sigmoid": SigmoidMap(0.0, 1e-3, -5.0, -1e6),
     "spline": SplineMap(KNOTS, [-1.0, -0.8, 0.1, 0.3, 0.3, 1.1, 4.0, 3.0]),
     "jump": SplineMap([0.0] * 4 + [1.0] * 4 + [2.0] * 4, [0.0, 1, 2, 3, 10, 11, 12, 13]),
+    "mixture": MixtureMap(
+        [0.2, 0.5, 0.3],
+        (
+            AffineMap(-0.1, 1 / 3),
+            SplineMap(KNOTS, [-1.0, -0.8, 0.1, 0.3, 0.3, 1.1, 4.0, 3.0]),
+            StepMap([0.0, 1.0], [0.1, 2, 3]),
+        ),
+    ),
+    "mixture with a sigmoid": MixtureMap([0.25, 0.75], (SigmoidMap(-1.5, 2.25, 0.1, 1.7), StepMap([], [0.1]))),
     "far spline": SplineMap([1e6] * 4 + [1e6 + 1e-3] + [1e6 + 2] * 4, [0.0, 1, 2, 3, 5]),
 }
 SIZE = 10_000

@@ -128,6 +128,31 @@ def test_a_bad_spline_is_refused(change, message):
         from_record({"format": FORMAT, "version": 1, "shape": "spline", **good, **change})
 
 
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"weights": [0.5, 0.6]}, "must be positive and add up to 1"),
+        ({"weights": [1.0, 0.0]}, "must be positive and add up to 1"),
+        ({"weights": [1.0]}, "one weight for each map"),
+        ({"weights": [], "maps": []}, "one weight for each map"),
+        ({"maps": [1.0, 2.0]}, "`maps` of a map file must hold maps"),
+        ({"maps": [{"shape": "identity"}, {"shape": "wave"}]}, "`shape` must be one of"),
+        ({"maps": [{"shape": "identity"}, {"shape": "affine", "slope": 1.0}]}, "must have `intercept`"),
+        ({"maps": [{"shape": "identity"}, {"shape": "identity", "note": 1}]}, "has 'note' too"),
+        (
+            {"maps": [{"shape": "identity"}, {"shape": "mixture", "weights": [1.0], "maps": [{"shape": "identity"}]}]},
+            "made of maps that are not mixtures",
+        ),
+    ],
+)
+def test_a_bad_mixture_is_refused(change, message):
+    good = {"weights": [0.5, 0.5], "maps": [{"shape": "identity"}, {"shape": "affine", "intercept": 0.0, "slope": 2.0}]}
+    mixture = from_record({"format": FORMAT, "version": 1, "shape": "mixture", **good})
+    np.testing.assert_allclose(mixture.predict([2.0]), [3.0])
+    with pytest.raises(OrthocalError, match=message):
+        from_record({"format": FORMAT, "version": 1, "shape": "mixture", **good, **change})
+
+
 @pytest.mark.parametrize("shape", MAPS)
 def test_files_of_version_1_load_for_ever_and_predict_the_same(shape):
     map_ = orthocal.load(FIXTURES / f"{shape}.json")

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from orthocal.assessment import Assessment, Comparison, assess, compare
     from orthocal.calibration import CausalCalibrator
-    from orthocal.calibrators import Auto, Histogram, Identity, Isotonic, Linear, Platt, Spline
+    from orthocal.calibrators import Auto, Constant, Histogram, Identity, Isotonic, Linear, Platt, Shift, Spline
     from orthocal.cross_model import CrossCalibratedModel
     from orthocal.effects import (
         CATE,
@@ -41,6 +41,7 @@ _HOMES = {
     "CausalCalibrator": "calibration",
     "CausalDerivative": "effects",
     "Comparison": "assessment",
+    "Constant": "calibrators",
     "CrossCalibratedModel": "cross_model",
     "ExpectileLoss": "losses",
     "ExpectileUnderTreatment": "effects",
@@ -61,6 +62,7 @@ _HOMES = {
     "QuadraticLoss": "losses",
     "QuantileUnderTreatment": "effects",
     "RelativeEffect": "effects",
+    "Shift": "calibrators",
     "SkewWarning": "errors",
     "Spline": "calibrators",
     "assess": "assessment",
@@ -84,6 +86,7 @@ __all__ = [
     "CausalCalibrator",
     "CausalDerivative",
     "Comparison",
+    "Constant",
     "CrossCalibratedModel",
     "ExpectileLoss",
     "ExpectileUnderTreatment",
@@ -103,6 +106,7 @@ __all__ = [
     "QuadraticLoss",
     "QuantileUnderTreatment",
     "RelativeEffect",
+    "Shift",
     "SkewWarning",
     "Spline",
     "assess",

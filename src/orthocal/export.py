@@ -16,7 +16,7 @@ from scipy.interpolate import PPoly
 
 from orthocal.errors import OrthocalError
 from orthocal.mapfile import to_json
-from orthocal.maps import AffineMap, IdentityMap, SigmoidMap, SplineMap, StepMap
+from orthocal.maps import AffineMap, IdentityMap, MixtureMap, SigmoidMap, SplineMap, StepMap
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -96,7 +96,7 @@ def to_python(map: Any, name: str = "calibrate") -> str:  # noqa: A002
         "        return None",
         "    if not math.isfinite(prediction):",
         '        raise ValueError(f"`prediction` must be finite; it is {prediction}.")',
-        *(f"    {line}" for line in python_of(getattr(map, "map_", map))),
+        *(f"    {line}".rstrip() for line in python_of(getattr(map, "map_", map))),
     ]
     return "\n".join(lines) + "\n"
 
@@ -201,6 +201,21 @@ def _(map: SplineMap) -> list[str]:  # noqa: A002
         "past = inside - starts[piece]",
         "return a + past * (b + past * (c + past * d))",
     ]
+
+
+@sql_of.register
+def _(map: MixtureMap, name: str) -> str:  # noqa: A002
+    parts = zip(map.weights.tolist(), map.maps, strict=True)
+    return "\n+ ".join(f"{_literal(weight)} * ({sql_of(part, name)})" for weight, part in parts)
+
+
+@python_of.register
+def _(map: MixtureMap) -> list[str]:  # noqa: A002
+    lines: list[str] = []
+    for number, part in enumerate(map.maps):
+        lines += [f"def part_{number}(prediction):", *(f"    {line}" for line in python_of(part)), ""]
+    parts = (f"{weight!r} * part_{number}(prediction)" for number, weight in enumerate(map.weights.tolist()))
+    return [*lines, f"return {' + '.join(parts)}"]
 
 
 def _pieces(map: SplineMap) -> tuple[Floats, Floats]:  # noqa: A002

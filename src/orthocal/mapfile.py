@@ -13,9 +13,11 @@ from typing import TYPE_CHECKING, Any, cast
 import numpy as np
 
 from orthocal.errors import OrthocalError, require_one_of
-from orthocal.maps import MAPS
+from orthocal.maps import HOLDS_MAPS, MAPS
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from orthocal.maps import Map
 
 FORMAT, VERSION = "orthocal-map", 1
@@ -65,13 +67,7 @@ def to_json(map: Any) -> str:  # noqa: A002
 
 def to_record(map: Map) -> dict[str, Any]:  # noqa: A002
     """Return a map as a plain dict."""
-    shapes = {shape: name for name, shape in MAPS.items()}
-    if type(map) not in shapes:
-        raise OrthocalError(
-            f"`map` must be a fitted map; it is a {type(map).__name__}. Fit a calibrator and pass its map_."
-        )
-    learnt = {field.name: np.asarray(getattr(map, field.name)).tolist() for field in fields(cast("Any", map))}
-    return {"format": FORMAT, "version": VERSION, "shape": shapes[type(map)], **learnt}
+    return {"format": FORMAT, "version": VERSION, **_shaped(map)}
 
 
 def from_record(record: Any) -> Map:
@@ -83,27 +79,61 @@ def from_record(record: Any) -> Map:
         raise OrthocalError(
             f"A map file must have version {VERSION}; this one has {version!r}. Use the orthocal that saved it."
         )
+    return _of_shape(record, HEADER)
+
+
+def _shaped(map: Map) -> dict[str, Any]:  # noqa: A002
+    """Return shape and fields of a map, and of the maps it holds."""
+    shapes = {shape: name for name, shape in MAPS.items()}
+    if type(map) not in shapes:
+        raise OrthocalError(
+            f"`map` must be a fitted map; it is a {type(map).__name__}. Fit a calibrator and pass its map_."
+        )
+    learnt = {}
+    for field in fields(cast("Any", map)):
+        value = getattr(map, field.name)
+        learnt[field.name] = (
+            [_shaped(one) for one in value] if field.metadata == HOLDS_MAPS else np.asarray(value).tolist()
+        )
+    return {"shape": shapes[type(map)], **learnt}
+
+
+def _of_shape(record: dict[str, Any], header: Sequence[str]) -> Map:
+    """Return the map of a record whose shape says what fields it has."""
     require_one_of(record.get("shape"), list(MAPS), "shape")
     shape = MAPS[record["shape"]]
-    names = [field.name for field in fields(shape)]
-    _require_keys(record, names)
-    for name in names:
-        _require_numbers(record[name], name)
+    _require_keys(record, [field.name for field in fields(shape)], header)
+    learnt = {}
+    for field in fields(shape):
+        value = record[field.name]
+        if field.metadata == HOLDS_MAPS:
+            _require_records(value, field.name)
+            value = [_of_shape(one, HEADER[-1:]) for one in value]
+        else:
+            _require_numbers(value, field.name)
+        learnt[field.name] = value
     try:
-        return cast("Map", shape(**{name: record[name] for name in names}))
+        return cast("Map", shape(**learnt))
     except (TypeError, ValueError, OverflowError) as error:
         raise OrthocalError(f"The map file does not hold a valid map: {error}") from None
 
 
-def _require_keys(record: dict[str, Any], names: list[str]) -> None:
+def _require_records(value: Any, name: str) -> None:
+    if not (isinstance(value, list) and all(isinstance(one, dict) for one in value)):
+        raise OrthocalError(
+            f"`{name}` of a map file must hold maps; it holds {reprlib.repr(value)}. Save the map again."
+        )
+
+
+def _require_keys(record: dict[str, Any], names: list[str], header: Sequence[str]) -> None:
     """A map file has what its shape needs, and nothing else: a key that is not understood may matter."""
     missing = [name for name in names if name not in record]
     if missing:
         raise OrthocalError(f"A map file must have `{missing[0]}`; it is missing. Save the map again.")
-    unknown = [key for key in record if key not in {*HEADER, *names}]
+    unknown = [key for key in record if key not in {*header, *names}]
     if unknown:
         raise OrthocalError(
-            f"A map file of shape {record['shape']!r} must have {', '.join((*HEADER, *names))} only; this one has "
+            f"A map file of shape {record['shape']!r} must have {', '.join((*header, *names))} only; this one has "
             f"{reprlib.repr(unknown[0])} too. Remove it, or use the orthocal that saved it."
         )
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
@@ -15,6 +15,11 @@ from orthocal.observations import as_numbers
 
 if TYPE_CHECKING:
     from orthocal.arrays import Floats
+
+
+HOLDS_MAPS = {"holds": "maps"}
+"""Marks a field of a map that holds other maps."""
+WEIGHTS_TOLERANCE = 1e-9
 
 
 class Map(Protocol):
@@ -140,6 +145,46 @@ class SplineMap:
         return np.asarray(BSpline(self.knots, self.coefficients, 3)(inside))
 
 
+@dataclass(frozen=True, eq=False)
+class MixtureMap:
+    """The weighted mean of several maps.
+
+    Parameters
+    ----------
+    weights : array of shape (maps,)
+        Positive, adding up to 1.
+    maps : tuple of maps
+        None of them a mixture.
+    """
+
+    weights: Floats
+    maps: tuple[Map, ...] = field(metadata=HOLDS_MAPS)
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "weights", np.asarray(self.weights, dtype=np.float64))
+        object.__setattr__(self, "maps", tuple(self.maps))
+        if self.weights.shape != (len(self.maps),) or not self.maps:
+            raise OrthocalError(
+                f"A mixture of maps needs one weight for each map; there are {self.weights.size} and {len(self.maps)}."
+            )
+        if not ((self.weights > 0).all() and abs(self.weights.sum() - 1) < WEIGHTS_TOLERANCE):
+            raise OrthocalError(
+                f"The weights of a mixture must be positive and add up to 1; they are {self.weights.tolist()}."
+            )
+        if any(isinstance(map_, MixtureMap) for map_ in self.maps):
+            raise OrthocalError(
+                "A mixture must be made of maps that are not mixtures; one is. List its members instead."
+            )
+
+    def predict(self, prediction: Any) -> Floats:
+        """Calibrated prediction for each prediction."""
+        prediction = as_numbers(prediction, "prediction")
+        total = self.weights[0] * self.maps[0].predict(prediction)
+        for weight, map_ in zip(self.weights[1:], self.maps[1:], strict=True):
+            total += weight * map_.predict(prediction)
+        return np.asarray(total)
+
+
 def _require_finite_numbers(record: object, *names: str) -> None:
     for name in names:
         value = getattr(record, name)
@@ -153,5 +198,6 @@ MAPS: dict[str, type[Any]] = {
     "step": StepMap,
     "sigmoid": SigmoidMap,
     "spline": SplineMap,
+    "mixture": MixtureMap,
 }
 """Every shape a map can have, by the name it has in a file."""

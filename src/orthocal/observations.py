@@ -228,7 +228,8 @@ def alike(values: Floats, source: Any, name: str = "effect") -> Any:
 def _vector(values: Any, name: str, n: int | None) -> Labels:
     if values is None:
         raise OrthocalError(f"`{name}` must be given; it is None. Pass one value per row.")
-    series = nw.from_native(unmasked(values), series_only=True, pass_through=True)
+    plain = type(values) is np.ndarray  # most common, and narwhals would only hand it back
+    series = values if plain else nw.from_native(unmasked(values), series_only=True, pass_through=True)
     column = _series_values(series) if isinstance(series, nw.Series) else np.asarray(series)
     if column.ndim == 2 and column.shape[1] == 1:
         column = column[:, 0]

@@ -6,7 +6,7 @@ calibrated prediction, and the map is fitted again (MATH 6.3). Universally ortho
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TYPE_CHECKING, TypeAlias, cast
 
 import numpy as np
 
@@ -50,8 +50,7 @@ def fit_calibrator(
     fitted = new_calibrator(frozen).fit(prediction, loss)
     if choose is None:
         return fitted
-    calibrator.calibrator_, calibrator.map_ = fitted, fitted.map_  # type: ignore[attr-defined]
-    return calibrator
+    return cast("Calibrator", calibrator.adopt(fitted, prediction, loss))  # type: ignore[attr-defined]
 
 
 def _levels(method: Calibrator, prediction: Floats, loss: Loss, fold: Integers | None) -> Floats:

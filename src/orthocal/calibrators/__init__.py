@@ -11,11 +11,13 @@ from typing import TYPE_CHECKING, Any, Protocol, Self, cast
 from sklearn.base import clone
 
 from orthocal.calibrators.auto import Auto
+from orthocal.calibrators.constant import Constant
 from orthocal.calibrators.histogram import Histogram
 from orthocal.calibrators.identity import Identity
 from orthocal.calibrators.isotonic import Isotonic
 from orthocal.calibrators.linear import Linear
 from orthocal.calibrators.platt import Platt
+from orthocal.calibrators.shift import Shift
 from orthocal.calibrators.spline import Spline
 from orthocal.errors import OrthocalError, require_one_of
 
@@ -28,11 +30,13 @@ __all__ = [
     "CALIBRATORS",
     "Auto",
     "Calibrator",
+    "Constant",
     "Histogram",
     "Identity",
     "Isotonic",
     "Linear",
     "Platt",
+    "Shift",
     "Spline",
     "new_calibrator",
 ]
@@ -54,6 +58,8 @@ class Calibrator(Protocol):
 
 CALIBRATORS: dict[str, type[Any]] = {
     "identity": Identity,
+    "constant": Constant,
+    "shift": Shift,
     "linear": Linear,
     "isotonic": Isotonic,
     "histogram": Histogram,

@@ -1,24 +1,28 @@
-"""Automatic choice of the method by cross-validated loss."""
+"""Automatic calibration: a weighted mean of maps, by how well each predicts rows left out."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Any, NamedTuple, Self
 
 import numpy as np
-from sklearn.base import BaseEstimator, clone
+from sklearn.base import BaseEstimator
 
-from orthocal.arrays import group_sums
+from orthocal.arrays import is_constant
+from orthocal.calibrators.constant import Constant
+from orthocal.calibrators.evidence import Evidence, line_evidence, rank_statistic, standard_error
 from orthocal.calibrators.histogram import Histogram
 from orthocal.calibrators.identity import Identity
 from orthocal.calibrators.isotonic import Isotonic
+from orthocal.calibrators.left_out import LeftOut, left_out
 from orthocal.calibrators.linear import Linear
+from orthocal.calibrators.mixture import Mixture
 from orthocal.calibrators.platt import Platt
+from orthocal.calibrators.rising import Rising, Tilt
+from orthocal.calibrators.shift import Shift
 from orthocal.calibrators.spline import Spline
-from orthocal.calibrators.validation import by_value, validation_folds
-from orthocal.errors import OrthocalError
+from orthocal.calibrators.validation import by_value
 from orthocal.losses import rows_that_count
-from orthocal.losses.units import Units, restated, units_of
 from orthocal.observations import as_numbers
 
 if TYPE_CHECKING:
@@ -28,59 +32,100 @@ if TYPE_CHECKING:
     from orthocal.losses import Loss
     from orthocal.maps import Map
 
-CANDIDATES: dict[str, Any] = {
-    "identity": Identity(),
-    "linear": Linear(),
-    "platt": Platt(),
-    "spline": Spline(),
-    "histogram": Histogram(bins=10),
-    "isotonic": Isotonic(min_samples=20),
-    "isotonic-100": Isotonic(min_samples=100),
+
+class Candidate(NamedTuple):
+    """A calibrator that may have a part in the map.
+
+    `member` is the name of that part: lines mix into one line, splines into one spline. `handicap` is how much better than by
+    chance it has to be, in half squared standard errors: the more a class of maps can follow noise, the more it must prove.
+    One that is `for_drops` is considered only where the effect drops from one bin of the predictions to a later one.
+    """
+
+    calibrator: Any
+    member: str
+    handicap: float
+    for_drops: bool = False
+
+
+LINES = {
+    "identity": Candidate(Identity(), "line", 0.0),
+    "constant": Candidate(Constant(), "line", 2.5),
+    "shift": Candidate(Shift(), "line", 1.75),
+    "slope": Candidate(Tilt(), "line", 3.5),
+    "linear": Candidate(Rising(Linear()), "line", 5.0),
 }
-"""From the simplest to the most flexible."""
+"""Judged by tests against the best line, which need no validation."""
+SHAPES = {
+    "platt": Candidate(Rising(Platt()), "platt", 5.5),
+    "smooth spline": Candidate(Spline(smoothings=(1e-3,)), "spline", 6.5),
+    "rough spline": Candidate(Spline(smoothings=(1e-5,)), "spline", 9.0),
+    "histogram": Candidate(Histogram(bins=10), "histogram", 6.0, for_drops=True),
+    "isotonic": Candidate(Isotonic(min_samples=20), "isotonic", 8.5),
+    "isotonic-100": Candidate(Isotonic(min_samples=100), "isotonic-100", 7.25),
+}
+"""Judged by their loss on rows left out, against that of the best line."""
+OWN_HANDICAP = 7.5
+SHARPNESS = 0.75
+"""A candidate's weight falls by this power of e for every half squared standard error it is behind."""
+MOST_MEMBERS, LEAST_WEIGHT = 3, 0.02
+FALLS, DROPS = 2.0, 3.5
+"""Standard errors by which the best line must fall for a constant, and the effect between two bins for a map that falls."""
+FLAT = 0.01
+"""Spread of a map, in standard errors of the average, below which it is a constant."""
 
 
 @dataclass(frozen=True)
 class Trial:
-    """One candidate's cross-validated loss, relative to the best.
+    """What one candidate would have lost on rows left out.
 
     Parameters
     ----------
     name : str
+    weight : float
+        Its part in the map.
     excess : float
-        Mean loss above the best candidate's.
+        Mean loss above that of the map that was chosen; NaN where it could not be fitted.
     standard_error : float
         Of that difference, paired over rows or clusters.
     note : str
-        Why it could not be fitted, if so.
+        Why it had no chance, if so.
     """
 
     name: str
+    weight: float
     excess: float
     standard_error: float
     note: str = ""
 
 
 class Auto(BaseEstimator):  # type: ignore[misc]
-    """Choose the method: the simplest whose cross-validated loss is about as good as the best.
+    r"""Combine maps: each candidate has a weight :math:`\propto e^{-c}`, c how far it is behind in half squared standard errors.
 
-    Leaving the model alone counts as good within one standard error of the best, a method that changes it within half of one:
-    the first is kept 97% of the time when the model was right, the second loses little when the truth is slightly curved.
+    The model left alone, one number for everybody, a shift, a slope about the average and the best line are compared by score
+    tests against the best line; other shapes by their loss on rows left out, over repeated folds, in units of the noise in the
+    direction in which they differ from the line. A wider class has a handicap. Weights below 2% are dropped, and at most three
+    members remain (Leung and Barron 2006 bound the risk of such means; benchmarks/auto.md has the measurements).
 
-    When the model was right all along, the choice costs little: benchmarks/auto.md has the measurements.
+    The map does not fall unless the effect does: a histogram may have a part only where the effect clearly drops from one bin to
+    a later one. Where the best line falls by two standard errors, the map is a constant; ask for ``"linear"``, ``"platt"`` or
+    ``"histogram"`` by name to turn a ranking round.
 
     Parameters
     ----------
-    candidates : mapping of str to calibrator, optional
-        From the simplest to the most flexible; identity, linear, platt, spline, histogram, isotonic by default.
-    errors : float, default 1.0
-        How many standard errors of the paired difference count as equal for the first candidate; half as many for the others.
-    folds : int, default 5
-    random_state : int, default 0
+    shapes : mapping of str to calibrator, optional
+        Tried beside the lines; platt, spline, histogram and isotonic by default.
+    folds : int, default 10
+    repeats : int, default 1
+        How often folds are drawn. Draws depend on the rows' values alone, not on their order, and not on a seed.
+    sample : int, default 100_000
+        At most this many rows are used to compare shapes.
 
     Attributes
     ----------
     choice_ : str
+        The members, the heaviest first.
+    weights_ : dict of str to float
+        Of the members.
     trials_ : tuple of Trial
     reason_ : str
 
@@ -92,90 +137,131 @@ class Auto(BaseEstimator):  # type: ignore[misc]
     >>> prediction = rng.standard_normal(2000)
     >>> loss = QuadraticLoss(1 + 2 * prediction + rng.standard_normal(2000), np.ones(2000))
     >>> chosen = Auto().fit(prediction, loss)
-    >>> chosen.choice_ != "identity", [round(value, 1) for value in chosen.predict([0.0, 1.0]).tolist()]
-    (True, [1.0, 3.0])
+    >>> chosen.choice_, [round(value, 1) for value in chosen.predict([0.0, 1.0]).tolist()]
+    ('line + spline', [1.0, 3.0])
     """
 
+    choice_: str
+    weights_: dict[str, float]
+    trials_: tuple[Trial, ...]
+    reason_: str
+    map_: Map
+
     def __init__(
-        self, candidates: Mapping[str, Any] | None = None, errors: float = 1.0, folds: int = 5, random_state: Any = 0
+        self, shapes: Mapping[str, Any] | None = None, folds: int = 10, repeats: int = 1, sample: int = 100_000
     ) -> None:
-        self.candidates = candidates
-        self.errors = errors
+        self.shapes = shapes
         self.folds = folds
-        self.random_state = random_state
+        self.repeats = repeats
+        self.sample = sample
 
     def fit(self, prediction: Any, loss: Loss) -> Self:
-        """Choose, then fit the choice on all rows."""
+        """Weigh the candidates, then fit those that remain on all rows."""
         prediction, loss = by_value(*rows_that_count(as_numbers(prediction, "prediction", len(loss)), loss))
-        candidates = dict(CANDIDATES if self.candidates is None else self.candidates)
-        self.trials_ = self._tried(candidates, prediction, loss)
-        chosen = self._choice()
-        self.calibrator_ = clone(candidates[chosen]).fit(prediction, loss)
-        self.map_: Map = self.calibrator_.map_
-        return self
+        chosen = self.choose(prediction, loss)
+        return self.adopt(chosen.fit(prediction, loss), prediction, loss)
 
     def choose(self, prediction: Floats, loss: Loss) -> Any:
-        """Return the chosen calibrator, unfitted, to be fitted to other losses of the same rows."""
-        candidates = dict(CANDIDATES if self.candidates is None else self.candidates)
-        self.trials_ = self._tried(candidates, *by_value(prediction, loss))
-        return clone(candidates[self._choice()])
+        """Return the weighted candidates, unfitted, to be fitted to other losses of the same rows."""
+        prediction, loss = by_value(prediction, loss)
+        candidates = {**LINES, **self._shapes()}
+        if is_constant(prediction):
+            return self._constant("All predictions are the same.")
+        evidence = line_evidence(prediction, loss)
+        seen = left_out(
+            {name: candidate.calibrator for name, candidate in candidates.items()},
+            prediction,
+            loss,
+            folds=self.folds,
+            repeats=self.repeats,
+            sample=self.sample,
+        )
+        falls = evidence.slope < -FALLS
+        most = float(len(np.unique(prediction)))  # with few distinct predictions no map can follow much noise
+        candidates = {name: one._replace(handicap=min(one.handicap, most)) for name, one in candidates.items()}
+        weights = {"constant": 1.0} if falls else _members(_weights(candidates, evidence, seen), candidates)
+        self._report(weights, candidates, seen)
+        if falls:
+            self.reason_ = f"The best line falls, by {-evidence.slope:.1f} standard errors: a constant. {self.reason_}"
+        return Mixture([candidates[name].calibrator for name in weights], list(weights.values()))
+
+    def adopt(self, fitted: Any, prediction: Floats, loss: Loss) -> Self:
+        """Take over what was chosen and fitted; a map that is flat but for rounding becomes a constant."""
+        spread = float(np.std(fitted.predict(prediction)))
+        is_flat = spread <= FLAT * standard_error(loss, fitted.predict(prediction))
+        if is_flat and self.choice_ != "constant":
+            fitted = self._constant(f"The best map is flat, to {FLAT:.0%} of its standard error: a constant.")
+            fitted.fit(prediction, loss)
+        if is_flat and rank_statistic(prediction, loss) > FALLS:
+            self.reason_ += " The order of the predictions still carries information about who gains more."
+        self.calibrator_, self.map_ = fitted, fitted.map_
+        return self
 
     def predict(self, prediction: Any) -> Floats:
         """Calibrated prediction for each prediction."""
         return self.map_.predict(prediction)
 
-    def _choice(self) -> str:
-        able = [trial for trial in self.trials_ if not trial.note]
-        best = min(able, key=lambda trial: trial.excess)
-        # The simplest of all, leaving the model alone, is given the whole allowance; methods that change it half of it.
-        allowed = [self.errors if t is self.trials_[0] else self.errors / 2 for t in able]
-        chosen, near = next(
-            (t, a) for t, a in zip(able, allowed, strict=True) if t.excess <= a * t.standard_error or t is best
+    def _shapes(self) -> dict[str, Candidate]:
+        if self.shapes is None:
+            return SHAPES
+        return {name: Candidate(calibrator, name, OWN_HANDICAP) for name, calibrator in self.shapes.items()}
+
+    def _constant(self, reason: str) -> Constant:
+        self.choice_, self.weights_, self.trials_ = "constant", {"constant": 1.0}, ()
+        self.reason_ = reason
+        return Constant()
+
+    def _report(self, weights: Mapping[str, float], candidates: Mapping[str, Candidate], seen: LeftOut) -> None:
+        """Record the members, what every candidate would have lost, and why, in words."""
+        total = _by_member(weights, candidates)
+        exact = {"line": next(iter(weights))} if len(weights) == 1 and "line" in total else {}
+        self.weights_ = {exact.get(name, name): total[name] for name in sorted(total, key=lambda name: -total[name])}
+        self.choice_ = " + ".join(self.weights_)
+        self.trials_ = tuple(
+            Trial(name, weights.get(name, 0.0), *seen.excess(name, weights), seen.notes.get(name, ""))
+            for name in candidates
         )
-        self.choice_ = chosen.name
-        self.reason_ = f"{chosen.name} has the least loss on rows left out, and no simpler method is close to it."
-        if chosen is not best:
-            size = f"mean loss above it {chosen.excess:.3g}, standard error {chosen.standard_error:.3g}"
-            self.reason_ = (
-                f"{chosen.name} is the simplest within {near:g} standard error of the best, {best.name} ({size})."
-            )
-        return self.choice_
-
-    def _tried(self, candidates: Mapping[str, Any], prediction: Floats, loss: Loss) -> tuple[Trial, ...]:
-        """Loss of every candidate on rows left out, in units whose sum is the total."""
-        folds = min(self.folds, len(loss))
-        fold = validation_folds(loss, folds, self.random_state)
-        losses: dict[str, Floats] = {}
-        notes: dict[str, str] = {}
-        for name, candidate in candidates.items():
-            try:
-                losses[name] = _left_out(candidate, prediction, loss, fold, folds)
-            except OrthocalError as reason:
-                notes[name] = str(reason)
-        if not losses:
-            raise OrthocalError(f"No candidate could be fitted; the first said: {next(iter(notes.values()))}")
-        best = min(losses, key=lambda name: float(losses[name].sum()))
-        trials = []
-        for name in candidates:
-            gap = losses[name] - losses[best] if name in losses else np.zeros(1)
-            total = float(loss.weight.sum())
-            error = float(np.sqrt(len(gap) * gap.var())) / total
-            trials.append(Trial(name, float(gap.sum()) / total, error, notes.get(name, "")))
-        return tuple(trials)
+        trials = {trial.name: trial for trial in self.trials_}
+        members = ", ".join(f"{name} {weight:.0%}" for name, weight in self.weights_.items())
+        alone, average = (
+            f"{trials[name].excess:+.3g} (standard error {trials[name].standard_error:.2g})"
+            for name in ("identity", "constant")
+        )
+        self.reason_ = (
+            f"Weights: {members}. Mean loss on {seen.rows:,} rows left out, against this map: {alone} for the model left alone, "
+            f"{average} for the same number for everybody."
+        )
 
 
-def _left_out(candidate: Any, prediction: Floats, loss: Loss, fold: Any, folds: int) -> Floats:
-    """Loss of each row, or cluster, under a map fitted without its fold."""
-    value = np.empty(len(loss))
-    units = Units(
-        units_of(loss).centre, 1.0
-    )  # far from 0 the loss is large, and differences of it are lost in rounding
-    centred = restated(loss, units)
-    for k in range(folds):
-        rest, own = np.flatnonzero(fold != k), np.flatnonzero(fold == k)
-        fitted = clone(candidate).fit(prediction[rest], loss[rest])
-        value[own] = centred[own].value(units.standard(fitted.predict(prediction[own])))
-    if loss.groups is None:
-        return value
-    codes, index = np.unique(loss.groups, return_inverse=True)
-    return group_sums(index, value, len(codes))
+def _weights(candidates: Mapping[str, Candidate], evidence: Evidence, seen: LeftOut) -> dict[str, float]:
+    """Return each candidate's weight; those that cannot be fitted, or fall without need, have none."""
+    base = "linear" if evidence.slope > 0 else "constant"
+    behind = {name: value + candidates[name].handicap for name, value in evidence.lines.items()}
+    if evidence.slope <= 0:
+        behind["linear"] = behind["slope"] = np.inf
+    for name in candidates:
+        if name in behind or name not in seen.losses:
+            continue
+        behind[name] = evidence.lines[base] + seen.behind(name, base) + candidates[name].handicap
+    if evidence.drop < DROPS:
+        behind |= {name: np.inf for name in seen.losses if candidates[name].for_drops or not seen.rises(name)}
+    best = min(behind.values())
+    raw = {name: float(np.exp(-SHARPNESS * (value - best))) for name, value in behind.items()}
+    return {name: weight / sum(raw.values()) for name, weight in raw.items()}
+
+
+def _members(weights: Mapping[str, float], candidates: Mapping[str, Candidate]) -> dict[str, float]:
+    """Return the weights of the candidates whose members are among the heaviest."""
+    total = _by_member(weights, candidates)
+    kept = [name for name in sorted(total, key=lambda name: -total[name])[:MOST_MEMBERS] if total[name] >= LEAST_WEIGHT]
+    left = {name: weight for name, weight in weights.items() if candidates[name].member in kept and weight > 0}
+    return {name: weight / sum(left.values()) for name, weight in left.items()}
+
+
+def _by_member(weights: Mapping[str, float], candidates: Mapping[str, Candidate]) -> dict[str, float]:
+    """Return the weight of each member."""
+    total: dict[str, float] = {}
+    for name, weight in weights.items():
+        member = candidates[name].member
+        total[member] = total.get(member, 0.0) + weight
+    return total

@@ -17,8 +17,13 @@ if TYPE_CHECKING:
 
 
 def validation_folds(loss: Loss, folds: int, random_state: Any) -> Integers:
-    """Return the fold of each of the rows, which are in the order of their values; clusters are kept whole."""
-    return assign_folds(folds, np.zeros(len(loss), dtype=np.int64), loss.groups, random_state)
+    """Return the fold of each of the rows, which are in the order of their values; clusters are kept whole.
+
+    Of neighbours one goes to each fold, by chance: all folds have the same predictions, whatever the outcomes.
+    """
+    neighbours = np.minimum(np.arange(len(loss)) // folds, max(len(loss) // folds - 1, 0))
+    strata = neighbours if loss.groups is None else np.zeros(len(loss), dtype=np.int64)
+    return assign_folds(folds, strata, loss.groups, random_state)
 
 
 def by_value(prediction: Floats, loss: Loss) -> tuple[Floats, Loss]:

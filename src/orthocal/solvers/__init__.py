@@ -6,7 +6,8 @@ Each is a ``functools.singledispatch`` function of the loss; a loss with a short
 from orthocal.solvers.affine import affine
 from orthocal.solvers.constants import constants
 from orthocal.solvers.monotone import monotone
+from orthocal.solvers.shift import shift
 from orthocal.solvers.sigmoid import sigmoid
 from orthocal.solvers.spline import spline
 
-__all__ = ["affine", "constants", "monotone", "sigmoid", "spline"]
+__all__ = ["affine", "constants", "monotone", "shift", "sigmoid", "spline"]

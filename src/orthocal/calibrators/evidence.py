@@ -1,0 +1,140 @@
+"""How far lines are from the best line, by score tests: no curvature and no validation is needed."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, NamedTuple
+
+import numpy as np
+
+from orthocal.arrays import group_sums, step_of
+from orthocal.calibrators.constant import Constant
+from orthocal.calibrators.histogram import filled, uniform_mass_edges
+from orthocal.calibrators.rising import Tilt, middle_of
+from orthocal.calibrators.shift import Shift
+from orthocal.losses import is_ratio
+from orthocal.losses.units import units_of
+from orthocal.solvers import constants
+
+if TYPE_CHECKING:
+    from orthocal.arrays import Floats, Integers
+    from orthocal.losses import Loss
+
+BOTH, AVERAGE, SLOPE = [0, 1], [0], [1]
+"""Directions in which a map may differ from the best line."""
+BINS = 10
+KINK = 1e-7
+"""How far aside of a map the sides of a kink are looked at, in deviations of the outcome."""
+
+
+class Evidence(NamedTuple):
+    """What can be said without validation.
+
+    Half the score statistic of each line against the best line; the slope of the best line, and the largest drop of the effect
+    from one bin of the predictions to a later one, in standard errors.
+    """
+
+    lines: dict[str, float]
+    slope: float
+    drop: float
+
+
+def line_evidence(prediction: Floats, loss: Loss) -> Evidence:
+    """Return how far each line is behind the best line.
+
+    A line that leaves a direction free has no evidence against it there: the shift is tested for its slope, a slope about the
+    average for its level, the model left alone for both (scores at the line, variances robust to heteroskedastic noise and
+    clusters). The direction of the slope is orthogonal to that of the average.
+    """
+    centred = prediction - middle_of(prediction, loss)
+    centred /= np.sqrt(np.mean(centred**2))  # whatever the unit of the prediction
+    constant, shift, tilt = (
+        method.fit(prediction, loss).predict(prediction) for method in (Constant(), Shift(), Tilt())
+    )
+    flat = scores(loss, constant, centred)[SLOPE]
+    slope = float(flat.sum() / np.sqrt(max(float((flat**2).sum()), np.finfo(float).tiny)))
+    lines = {
+        "identity": half_statistic(scores(loss, prediction, centred)[BOTH]),
+        "constant": slope**2 / 2,
+        "shift": half_statistic(scores(loss, shift, centred)[SLOPE]),
+        "slope": half_statistic(scores(loss, tilt, centred)[AVERAGE]),
+        "linear": 0.0,
+    }
+    return Evidence(lines, slope, largest_drop(prediction, loss))
+
+
+def largest_drop(prediction: Floats, loss: Loss) -> float:
+    """Return by how many standard errors the best constant of a bin lies above that of a later one, at most."""
+    edges = uniform_mass_edges(prediction, loss.weight, BINS)
+    bins = step_of(prediction, edges)
+    if is_ratio(loss):
+        edges = edges[filled(group_sums(bins, loss.mass, len(edges) + 1))]
+        bins = step_of(prediction, edges)
+    value = constants(loss, bins, len(edges) + 1)
+    error = np.array(
+        [
+            standard_error(loss[rows], np.full(len(rows), one))
+            for one, rows in zip(value, rows_of(bins, len(value)), strict=True)
+        ]
+    )
+    gap = value[:, None] - value[None, :]
+    return float(np.max(np.triu(gap / np.maximum(np.hypot(error[:, None], error[None, :]), np.finfo(float).tiny), 1)))
+
+
+def rows_of(group: Integers, count: int) -> list[Integers]:
+    """Return the rows of each group."""
+    return [np.flatnonzero(group == number) for number in range(count)]
+
+
+def scores(loss: Loss, value: Floats, centred: Floats) -> Floats:
+    """Return minus the derivative of each row's (cluster's) loss in the average and in the slope, two rows."""
+    pull = pull_of(loss, value)
+    return np.array([by_unit(loss, pull), by_unit(loss, pull * centred)])
+
+
+def pull_of(loss: Loss, value: Floats) -> Floats:
+    """Return minus the derivative of each row's loss; at a kink the mean of both sides.
+
+    The best line of a quantile goes through outcomes, and rounding would decide on which side of them it passes.
+    """
+    aside = KINK * units_of(loss).scale
+    return np.asarray(-(loss.derivative(value + aside) + loss.derivative(value - aside)) / 2)
+
+
+def by_unit(loss: Loss, values: Floats) -> Floats:
+    """Return the sums of values over clusters; without clusters, the values."""
+    if loss.groups is None:
+        return values
+    codes, index = np.unique(loss.groups, return_inverse=True)
+    return group_sums(index, values, len(codes))
+
+
+def half_statistic(pulls: Floats) -> float:
+    """Return half the squared length of summed scores, in units of their own variance."""
+    total, variance = pulls.sum(axis=1), pulls @ pulls.T
+    if not variance.any():  # nothing pulls anywhere
+        return 0.0
+    return float(total @ np.linalg.pinv(variance, hermitian=True) @ total) / 2
+
+
+def rank_statistic(prediction: Floats, loss: Loss) -> float:
+    """Return by how many standard errors the effect rises with the rank of the prediction."""
+    ranks = np.unique(prediction, return_inverse=True)[1].astype(float)
+    constant = Constant().fit(prediction, loss).predict(prediction)
+    pull = scores(loss, constant, ranks - middle_of(ranks, loss))[1]
+    return float(pull.sum() / np.sqrt(max(float((pull**2).sum()), np.finfo(float).tiny)))
+
+
+def standard_error(loss: Loss, value: Floats) -> float:
+    """Return the standard error of the average of a map: the scores' deviation over their slope."""
+    pull, slope = pulls(loss, value)
+    return float(np.sqrt(pull @ pull)) / slope if slope > 0 else 0.0
+
+
+def pulls(loss: Loss, value: Floats) -> tuple[Floats, float]:
+    """Return the scores of the rows (clusters) at a map, and the slope of their sum.
+
+    The slope is a difference over a bandwidth, for the scores of quantiles jump; those of a mean are straight.
+    """
+    width = units_of(loss).scale * len(value) ** -0.2
+    slope = float((loss.derivative(value + width) - loss.derivative(value - width)).sum()) / (2 * width)
+    return by_unit(loss, pull_of(loss, value)), slope

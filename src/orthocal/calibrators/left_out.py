@@ -1,0 +1,136 @@
+"""Candidates judged on rows they were not fitted on."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from sklearn.base import clone
+
+from orthocal.calibrators.evidence import by_unit, pulls
+from orthocal.calibrators.validation import validation_folds
+from orthocal.errors import OrthocalError
+from orthocal.losses.units import Units, restated, units_of
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping
+
+    from orthocal.arrays import Floats
+    from orthocal.losses import Loss
+
+
+@dataclass(frozen=True)
+class LeftOut:
+    """What candidates predict, in the loss's own centre.
+
+    Parameters
+    ----------
+    loss : Loss
+        Of the rows used, centred: far from 0 the loss is large, and differences of it are lost in rounding.
+    losses : dict of str to array
+        Mean over the draws of each row's (cluster's) loss, under maps fitted without it.
+    draws : list of dict of str to array
+        Each row's prediction by such a map.
+    fitted : dict of str to array
+        Each row's prediction by the map of all rows.
+    notes : dict of str to str
+        Why a candidate could not be fitted.
+    """
+
+    loss: Loss
+    losses: dict[str, Floats]
+    draws: list[dict[str, Floats]]
+    fitted: dict[str, Floats]
+    notes: dict[str, str]
+
+    @property
+    def rows(self) -> int:
+        """How many rows were used."""
+        return len(self.loss)
+
+    def rises(self, name: str) -> bool:
+        """Whether the map of all rows nowhere falls."""
+        values = self.fitted[name]
+        return bool((np.diff(values) >= -1e-9 * np.ptp(values)).all())
+
+    def behind(self, name: str, base: str) -> float:
+        """Return how much more a candidate loses than another, in units of what one number fitted to noise loses."""
+        gap = float((self.losses[name] - self.losses[base]).sum())
+        pull, slope = pulls(self.loss, self.fitted[base])
+        noise = float(pull @ pull) / slope if slope > 0 else 0.0
+        if noise > 0:
+            return gap / noise
+        return 0.0 if gap == 0 else np.inf
+
+    def excess(self, name: str, weights: Mapping[str, float]) -> tuple[float, float]:
+        """Return (mean loss above that of the weighted mean of candidates, its standard error)."""
+        if name not in self.losses:
+            return np.nan, np.nan
+        mixture = np.mean(
+            [by_unit(self.loss, self.loss.value(_weighted(draw, weights))) for draw in self.draws], axis=0
+        )
+        gap, total = self.losses[name] - mixture, float(self.loss.weight.sum())
+        return float(gap.sum()) / total, float(np.sqrt(len(gap) * gap.var())) / total
+
+
+def left_out(
+    candidates: Mapping[str, Any], prediction: Floats, loss: Loss, *, folds: int, repeats: int, sample: int
+) -> LeftOut:
+    """Fit every candidate with and without each fold of rows that are in the order of their values."""
+    some = _some(loss, sample)
+    prediction, loss = prediction[some], loss[some]
+    folds = min(folds, len(loss) if loss.groups is None else len(np.unique(loss.groups)))
+    units = Units(units_of(loss).centre, 1.0)
+    centred = restated(loss, units)
+    own = units if centred is not loss else Units(0.0, 1.0)  # an own kind of loss stays as it is
+    notes: dict[str, str] = {}
+    everything = np.arange(len(loss))
+    fitted = _predicted(candidates, prediction, loss, [(everything, everything)], notes)
+    draws = []
+    for draw in range(repeats):
+        fold = validation_folds(loss, folds, draw)
+        parts = [(np.flatnonzero(fold != k), np.flatnonzero(fold == k)) for k in range(folds)]
+        draws.append(_predicted(candidates, prediction, loss, parts, notes))
+    able = [name for name in candidates if name not in notes]
+    if not able:
+        raise OrthocalError(f"No candidate could be fitted; the first said: {next(iter(notes.values()))}")
+    draws = [{name: own.standard(draw[name]) for name in able} for draw in draws]
+    losses = {name: np.mean([by_unit(centred, centred.value(draw[name])) for draw in draws], axis=0) for name in able}
+    return LeftOut(centred, losses, draws, {name: own.standard(fitted[name]) for name in able}, notes)
+
+
+def _predicted(
+    candidates: Mapping[str, Any],
+    prediction: Floats,
+    loss: Loss,
+    parts: Iterable[tuple[Any, Any]],
+    notes: dict[str, str],
+) -> dict[str, Floats]:
+    """Return each row's prediction by maps fitted on the first rows of its part and used on the second."""
+    value = {name: np.empty(len(loss)) for name in candidates}
+    for rest, own in parts:
+        seen, its, asked = prediction[rest], loss[rest], prediction[own]
+        for name, candidate in candidates.items():
+            if name in notes:
+                continue
+            try:
+                value[name][own] = clone(candidate).fit(seen, its).predict(asked)
+            except OrthocalError as reason:
+                notes[name] = str(reason)
+    return value
+
+
+def _some(loss: Loss, sample: int) -> Any:
+    """Return all rows, or as many as asked for, drawn by chance; clusters whole."""
+    if len(loss) <= sample:
+        return np.arange(len(loss))
+    rng = np.random.default_rng(0)
+    if loss.groups is None:
+        return np.sort(rng.choice(len(loss), sample, replace=False))
+    codes, index = np.unique(loss.groups, return_inverse=True)
+    return np.flatnonzero((rng.random(len(codes)) < sample / len(loss))[index])
+
+
+def _weighted(draw: Mapping[str, Floats], weights: Mapping[str, float]) -> Floats:
+    return np.asarray(sum(weight * draw[name] for name, weight in weights.items()))

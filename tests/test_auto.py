@@ -1,0 +1,261 @@
+"""The automatic choice: what it weighs, what it says, and what it never does."""
+
+import numpy as np
+import pytest
+from sklearn.linear_model import LinearRegression
+
+from orthocal import Auto, ExpectileLoss, HingeLoss, Isotonic, OrthocalError, QuadraticLoss
+from orthocal.calibrators import CALIBRATORS
+from orthocal.calibrators.auto import LINES, SHAPES
+from orthocal.calibrators.evidence import largest_drop, line_evidence, pull_of
+from orthocal.calibrators.left_out import left_out
+from orthocal.calibrators.mixture import Mixture, mixed
+from orthocal.calibrators.rising import Rising
+from orthocal.calibrators.validation import by_value
+from orthocal.maps import AffineMap, IdentityMap, MixtureMap, SplineMap, StepMap
+from orthocal.refinement import fit_calibrator
+from tests.auto_designs import DESIGNS
+
+GRID = np.linspace(-3, 3, 301)
+
+
+def drawn(name, n=1000, seed=0):
+    return DESIGNS[name].draw(n, np.random.default_rng(seed))
+
+
+def plain(prediction, target):
+    return prediction, QuadraticLoss(target, np.ones(len(target)))
+
+
+@pytest.mark.parametrize("name", DESIGNS)
+def test_never_falls_but_for_a_histogram_where_the_effect_drops(name):
+    prediction, loss = drawn(name)
+    auto = Auto().fit(prediction, loss)
+    falls = (np.diff(auto.predict(np.sort(prediction))) < -1e-9).any()
+    assert falls == ("histogram" in auto.weights_)
+    assert falls == (name in {"not monotone", "valley"})
+    assert sum(auto.weights_.values()) == pytest.approx(1)
+    assert len(auto.weights_) <= 3
+    assert min(auto.weights_.values()) >= 0.02
+    assert auto.choice_ == " + ".join(auto.weights_)
+
+
+def test_where_the_best_line_falls_everybody_gets_the_average():
+    prediction, loss = drawn("reversed")
+    auto = Auto().fit(prediction, loss)
+    np.testing.assert_allclose(auto.predict(GRID), loss.numerator.mean())
+    assert auto.choice_ == "constant"
+    assert auto.reason_.startswith("The best line falls, by ")
+    assert CALIBRATORS["linear"]().fit(prediction, loss).map_.slope < 0  # asked for by name
+
+
+def test_a_flat_map_is_a_constant():
+    prediction, loss = drawn("noise", seed=3)
+    auto = Auto()
+    auto.choose(prediction, loss)
+    flat = Mixture([Rising(CALIBRATORS["linear"]()), CALIBRATORS["constant"]()], [1e-6, 1 - 1e-6])
+    auto.adopt(flat.fit(prediction, loss), prediction, loss)
+    assert len(np.unique(auto.predict(GRID))) == 1
+    assert auto.reason_.startswith("The best map is flat")
+    assert auto.choice_ == "constant"
+
+
+def test_a_constant_says_where_the_order_still_carries_information():
+    """A few predictions far off hide from the line what the ranks show."""
+    rng = np.random.default_rng(0)
+    prediction = rng.standard_normal(1000)
+    target = 1.0 * (prediction > 0) + rng.standard_normal(1000)
+    wild = np.where(np.arange(1000) < 10, -1000.0, prediction)
+    target = np.where(np.arange(1000) < 10, 5.0, target)
+    auto = Auto().fit(*plain(wild, target))
+    assert auto.choice_ == "constant"
+    assert auto.reason_.endswith("The order of the predictions still carries information about who gains more.")
+
+
+def test_all_predictions_the_same():
+    auto = Auto().fit(*plain(np.full(50, 0.1), np.arange(50.0)))
+    assert (auto.choice_, auto.reason_) == ("constant", "All predictions are the same.")
+    assert auto.predict([7.0]) == 24.5
+
+
+def test_a_right_model_is_hardly_changed_and_a_wrong_one_is():
+    prediction, loss = drawn("perfect", 4000)
+    assert np.abs(Auto().fit(prediction, loss).predict(GRID) - GRID).max() < 0.15
+    line = Auto().fit(2 * prediction + 3, loss)
+    np.testing.assert_allclose(line.predict(2 * GRID + 3), GRID, atol=0.3)
+
+
+def test_what_the_reason_says_is_true():
+    """Losses of the model left alone and of the constant, on rows left out, by hand."""
+    prediction, loss = drawn("exaggerated twice", 600)
+    auto = Auto().fit(prediction, loss)
+    p, its = by_value(prediction, loss)
+    seen = left_out({"constant": CALIBRATORS["constant"]()}, p, its, folds=10, repeats=1, sample=10**6)
+    alone = (p - its.numerator) ** 2 / 2
+    constant = (seen.draws[0]["constant"] + its.numerator.mean() - its.numerator) ** 2 / 2
+    trials = {trial.name: trial for trial in auto.trials_}
+    gap = trials["identity"].excess - trials["constant"].excess
+    assert gap == pytest.approx(float((alone - constant).mean()))
+    assert f"{trials['identity'].excess:+.3g}" in auto.reason_
+    assert f"{trials['constant'].excess:+.3g}" in auto.reason_
+    for name, weight in auto.weights_.items():
+        assert f"{name} {weight:.0%}" in auto.reason_
+    assert "600 rows left out" in auto.reason_
+
+
+def test_half_statistics_of_lines_by_hand():
+    """Score tests against the best line, by least squares: shift and constant for the slope, the model for both."""
+    rng = np.random.default_rng(2)
+    p = rng.standard_normal(300)
+    y = 0.2 + 0.8 * p + rng.standard_normal(300)
+    evidence = line_evidence(*plain(p, y))
+    x = p - p.mean()
+
+    def one(residual, z):
+        return (residual @ z) ** 2 / ((residual * z) ** 2).sum() / 2
+
+    both = np.column_stack([np.ones(300), x]) * (y - p)[:, None]
+    slope = LinearRegression().fit(p[:, None], y).coef_[0]
+    wanted = {
+        "identity": both.sum(0) @ np.linalg.inv(both.T @ both) @ both.sum(0) / 2,
+        "constant": one(y - y.mean(), x),
+        "shift": one(y - p - (y - p).mean(), x),
+        "slope": one(y - p.mean() - slope * x, np.ones(300)),
+        "linear": 0.0,
+    }
+    assert evidence.lines == pytest.approx(wanted)
+    assert evidence.slope == pytest.approx(np.sqrt(2 * wanted["constant"]))
+
+
+def test_the_largest_drop_by_hand():
+    rng = np.random.default_rng(3)
+    p, y = np.arange(1000.0), np.repeat(np.arange(10.0), 100) + rng.standard_normal(1000)
+    y[700:800] -= 4
+    means, errors = y.reshape(10, 100).mean(1), y.reshape(10, 100).std(1) / 10
+    wanted = max((means[i] - means[7]) / np.hypot(errors[i], errors[7]) for i in range(7))
+    assert largest_drop(*plain(p, y)) == pytest.approx(wanted)
+
+
+def test_at_a_kink_both_sides_count_half():
+    loss = HingeLoss(np.array([0.0, 1.0]), np.ones(2), np.full(2, 0.5))
+    np.testing.assert_allclose(pull_of(loss, np.array([0.0, 0.0])), [0.0, 0.5])
+
+
+@pytest.mark.parametrize("name", ["affine", "step", "clusters", "weights", "coarse"])
+def test_the_order_of_rows_has_no_say(name):
+    prediction, loss = drawn(name, 400)
+    order = np.random.default_rng(1).permutation(400)
+    one, other = Auto().fit(prediction, loss), Auto().fit(prediction[order], loss[order])
+    np.testing.assert_allclose(one.predict(GRID), other.predict(GRID), atol=1e-9)
+
+
+@pytest.mark.parametrize("kind", [HingeLoss, ExpectileLoss])
+def test_quantiles_and_expectiles(kind):
+    rng = np.random.default_rng(0)
+    prediction = rng.standard_normal(2000)
+    outcome = prediction**3 / 3 + rng.standard_normal(2000)
+    tilt = np.full(2000, 0.5) if kind is HingeLoss else np.zeros(2000)
+    auto = Auto().fit(prediction, kind(outcome, np.ones(2000), tilt))
+    inside = np.abs(GRID) < 1.5
+    assert np.sqrt(np.mean((auto.predict(GRID) - GRID**3 / 3)[inside] ** 2)) < 0.25
+    assert auto.choice_ != "line"
+    assert np.isfinite([trial.excess for trial in auto.trials_]).all()
+
+
+def test_ratios_with_rows_of_negative_mass():
+    rng = np.random.default_rng(0)
+    prediction = rng.standard_normal(2000)
+    mass = 0.5 + rng.standard_normal(2000)
+    loss = QuadraticLoss(mass * prediction / 2 + rng.standard_normal(2000), mass, np.ones(2000), is_ratio=True)
+    auto = Auto().fit(prediction, loss)
+    inside = np.abs(GRID) < 1.5
+    assert np.sqrt(np.mean((auto.predict(GRID) - GRID / 2)[inside] ** 2)) < 0.3
+
+
+def test_clusters_are_kept_whole():
+    """Copies of one row: rows left out alone would be seen in their copies, and the roughest map would look best."""
+    cost = np.empty((6, 2))
+    copies = np.repeat(np.arange(200), 20)
+    for seed in range(6):
+        prediction, loss = drawn("noise", 200, seed)
+        rows = prediction[copies], loss.numerator[copies], np.ones(4000)
+        for column, groups in enumerate((copies, None)):
+            auto = Auto().fit(rows[0], QuadraticLoss(*rows[1:], groups=groups))
+            cost[seed, column] = np.mean((auto.predict(prediction) - 0.3) ** 2)
+    together, apart = cost.mean(axis=0)
+    print(f"mean cost with clusters {together:.3f}, without {apart:.3f}")
+    assert together < apart / 3
+
+
+def test_few_rows():
+    for n in (2, 3, 5, 12, 30):
+        rng = np.random.default_rng(n)
+        prediction, target = rng.standard_normal(n), rng.standard_normal(n)
+        assert np.isfinite(Auto().fit(*plain(prediction, target)).predict(GRID)).all()
+
+
+def test_a_sample_is_used_and_named():
+    prediction, loss = drawn("curved", 3000)
+    auto = Auto(sample=1000).fit(prediction, loss)
+    assert "1,000 rows left out" in auto.reason_
+    groups = np.arange(3000) // 3
+    clustered = QuadraticLoss(loss.numerator, np.ones(3000), groups=groups)
+    p, its = by_value(prediction, clustered)
+    seen = left_out({"isotonic": Isotonic()}, p, its, folds=5, repeats=1, sample=1000)
+    assert (np.unique(seen.loss.groups, return_counts=True)[1] == 3).all()
+    assert 800 < seen.rows < 1200
+
+
+def test_own_shapes():
+    prediction, loss = drawn("step", 2000)
+    auto = Auto({"steps": Isotonic(min_samples=200)}).fit(prediction, loss)
+    assert [trial.name for trial in auto.trials_] == [*LINES, "steps"]
+    assert auto.weights_["steps"] > 0.5
+
+
+def test_nothing_can_be_fitted():
+    class Refuses(Isotonic):
+        def fit(self, prediction, loss):
+            raise OrthocalError("not today")
+
+    prediction, loss = drawn("affine", 100)
+    with pytest.raises(OrthocalError, match="No candidate could be fitted; the first said: not today"):
+        left_out({"refuses": Refuses()}, prediction, loss, folds=5, repeats=1, sample=100)
+
+
+def test_members_are_frozen_where_the_loss_depends_on_the_level(simulated):
+    prediction, loss = drawn("affine", 300)
+    auto = Auto()
+    frozen = auto.choose(prediction, loss)
+    assert isinstance(frozen, Mixture)
+    assert fit_calibrator("auto", prediction, loss).weights_ == auto.weights_
+
+
+def test_lines_mix_into_a_line_and_splines_into_a_spline():
+    line = mixed([0.25, 0.25, 0.5], [IdentityMap(), StepMap([], [2.0]), AffineMap(1.0, 3.0)])
+    assert (line.intercept, line.slope) == (1.0, 1.75)
+    assert mixed([1.0], [IdentityMap()]) == IdentityMap()
+    knots = [0.0] * 4 + [1.0] * 4
+    parts = [
+        SplineMap(knots, [0.0, 1, 2, 3]),
+        SplineMap(knots, [1.0, 1, 1, 1]),
+        StepMap([0.5], [0.0, 1.0]),
+        StepMap([0.6], [0.0, 1.0]),
+    ]
+    mixture = mixed([0.2, 0.2, 0.3, 0.3], parts)
+    assert isinstance(mixture, MixtureMap)
+    assert len(mixture.maps) == 3
+    values = np.linspace(-1, 2, 50)
+    wanted = np.average([part.predict(values) for part in parts], axis=0, weights=[0.2, 0.2, 0.3, 0.3])
+    np.testing.assert_allclose(mixture.predict(values), wanted)
+
+
+def test_every_member_has_a_name():
+    assert {candidate.member for candidate in LINES.values()} == {"line"}
+    assert {candidate.member for candidate in SHAPES.values()} == {
+        "platt",
+        "spline",
+        "histogram",
+        "isotonic",
+        "isotonic-100",
+    }
