@@ -50,7 +50,7 @@ class CausalCalibrator(BaseEstimator):  # type: ignore[misc]
     effect : str or Effect, default "cate"
         What the predictions are predictions of: a name, or an instance such as ``CATE(arm="drug", control="placebo")``.
     method : str or calibrator, default "auto"
-        ``"identity" "linear" "isotonic" "histogram" "spline" "platt" "auto"``, or an instance such as ``Histogram(bins=10)``.
+        ``"identity" "constant" "shift" "linear" "isotonic" "histogram" "spline" "platt" "auto"``, or an instance such as ``Histogram(bins=10)``.
     estimator : object, optional
         A fitted effect model of EconML, CausalML, metalearners, DoubleML (``cate(basis)``) or scikit-learn, or any callable;
         then `prediction` need not be passed. Of a model with several arms, the arm of `effect` is meant. Where this
@@ -74,7 +74,7 @@ class CausalCalibrator(BaseEstimator):  # type: ignore[misc]
     map_ : Map
         The calibration map; ``orthocal.save(map_, path)`` keeps it.
     calibrator_ : calibrator
-        The fitted calibrator; of ``"auto"``, its ``choice_``, ``reason_`` and ``trials_``.
+        The fitted calibrator; of ``"auto"``, its ``choice_``, ``weights_``, ``reason_`` and ``trials_``.
     boxed_ : float
         Share of the fitted rows whose calibrated prediction sits on a bound of the loss (quantiles and expectiles).
     loss_ : Loss

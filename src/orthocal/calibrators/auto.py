@@ -97,6 +97,11 @@ class Trial:
     standard_error: float
     note: str = ""
 
+    def in_words(self) -> str:
+        """Say how much more or less it loses."""
+        side = "less" if self.excess < 0 else "more"
+        return f"{abs(self.excess):.3g} {side} (standard error {self.standard_error:.2g})"
+
 
 class Auto(BaseEstimator):  # type: ignore[misc]
     r"""Combine maps: each candidate has a weight :math:`\propto e^{-c}`, c how far it is behind in half squared standard errors.
@@ -223,13 +228,9 @@ class Auto(BaseEstimator):  # type: ignore[misc]
         )
         trials = {trial.name: trial for trial in self.trials_}
         members = ", ".join(f"{name} {weight:.0%}" for name, weight in self.weights_.items())
-        alone, average = (
-            f"{trials[name].excess:+.3g} (standard error {trials[name].standard_error:.2g})"
-            for name in ("identity", "constant")
-        )
         self.reason_ = (
-            f"Weights: {members}. Mean loss on {seen.rows:,} rows left out, against this map: {alone} for the model left alone, "
-            f"{average} for the same number for everybody."
+            f"Weights: {members}. On {seen.rows:,} rows left out, the model left alone would have lost "
+            f"{trials['identity'].in_words()} than this map, the same number for everybody {trials['constant'].in_words()}."
         )
 
 

@@ -20,6 +20,10 @@ if TYPE_CHECKING:
     from orthocal.losses import Loss
 
 
+WELL_BEHAVED = 3.0
+"""Squared paired statistics that are believed, at most: 2 where noise is normal, and some more for chance."""
+
+
 @dataclass(frozen=True)
 class LeftOut:
     """What candidates predict, in the loss's own centre.
@@ -55,13 +59,18 @@ class LeftOut:
         return bool((np.diff(values) >= -1e-9 * np.ptp(values)).all())
 
     def behind(self, name: str, base: str) -> float:
-        """Return how much more a candidate loses than another, in units of what one number fitted to noise loses."""
-        gap = float((self.losses[name] - self.losses[base]).sum())
+        """Return how much more a candidate loses than another, in units of what one number fitted to noise loses.
+
+        A candidate that is better by t standard errors of its shape loses t^2 / 2 less in these units, with a paired error of t;
+        so no more than a few times the squared paired statistic is believed, and a few wild rows make no case.
+        """
+        rows = self.losses[name] - self.losses[base]
+        gap, error = float(rows.sum()), float(np.sqrt(len(rows) * rows.var()))
         pull, slope = pulls(self.loss, self.fitted[base])
         noise = float(pull @ pull) / slope if slope > 0 else 0.0
-        if noise > 0:
-            return gap / noise
-        return 0.0 if gap == 0 else np.inf
+        if not (noise > 0 and error > 0):
+            return 0.0 if gap == 0 else np.inf
+        return gap / noise if gap > 0 else -min(-gap / noise, WELL_BEHAVED * (gap / error) ** 2)
 
     def excess(self, name: str, weights: Mapping[str, float]) -> tuple[float, float]:
         """Return (mean loss above that of the weighted mean of candidates, its standard error)."""
