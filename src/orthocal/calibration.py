@@ -50,7 +50,8 @@ class CausalCalibrator(BaseEstimator):  # type: ignore[misc]
     effect : str or Effect, default "cate"
         What the predictions are predictions of: a name, or an instance such as ``CATE(arm="drug", control="placebo")``.
     method : str or calibrator, default "auto"
-        ``"identity" "constant" "shift" "linear" "isotonic" "histogram" "spline" "platt" "auto"``, or an instance such as ``Histogram(bins=10)``.
+        ``"identity" "constant" "shift" "linear" "isotonic" "histogram" "spline" "platt" "auto"``, or an instance such as
+        ``Histogram(bins=10)``.
     estimator : object, optional
         A fitted effect model of EconML, CausalML, metalearners, DoubleML (``cate(basis)``) or scikit-learn, or any callable;
         then `prediction` need not be passed. Of a model with several arms, the arm of `effect` is meant. Where this

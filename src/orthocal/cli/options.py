@@ -24,7 +24,9 @@ EffectName = Annotated[
     str,
     typer.Option("--effect", help="cate, late, derivative, quantile, overlap, catt, relative, cvar or expectile."),
 ]
-Method = Annotated[str, typer.Option("--method", help="auto, identity, constant, shift, linear, isotonic, histogram, spline or platt.")]
+Method = Annotated[
+    str, typer.Option("--method", help="auto, identity, constant, shift, linear, isotonic, histogram, spline or platt.")
+]
 Instrument = Annotated[str | None, typer.Option("--instrument", help="Instrument column (effect late).")]
 Quantile = Annotated[
     float | None, typer.Option("--quantile", help="Which quantile (effect quantile); 0.5 if left out.")
