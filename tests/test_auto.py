@@ -223,6 +223,24 @@ def test_nothing_can_be_fitted():
         left_out({"refuses": Refuses()}, prediction, loss, folds=5, repeats=1, sample=100)
 
 
+def test_a_line_that_cannot_be_fitted_without_some_fold_is_left_out(monkeypatch):
+    """As for ratio effects, whose spread by mass may be negative on some of the rows."""
+
+    class Refuses(Isotonic):
+        def fit(self, prediction, loss):
+            raise OrthocalError("not today")
+
+    prediction, loss = drawn("curved", 500)
+    monkeypatch.setitem(LINES, "linear", LINES["linear"]._replace(calibrator=Refuses()))
+    auto = Auto().fit(prediction, loss)
+    trials = {trial.name: trial for trial in auto.trials_}
+    assert (trials["linear"].weight, trials["linear"].note) == (0.0, "not today")
+    assert np.isfinite(auto.predict(GRID)).all()
+    monkeypatch.setitem(LINES, "constant", LINES["constant"]._replace(calibrator=Refuses()))
+    with pytest.raises(OrthocalError, match="No candidate could be fitted; the first said: not today"):
+        Auto().fit(prediction, loss)
+
+
 def test_members_are_frozen_where_the_loss_depends_on_the_level(simulated):
     prediction, loss = drawn("affine", 300)
     auto = Auto()

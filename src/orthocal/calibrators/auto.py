@@ -104,12 +104,12 @@ class Trial:
 
 
 class Auto(BaseEstimator):  # type: ignore[misc]
-    r"""Combine maps: each candidate has a weight :math:`\propto e^{-c}`, c how far it is behind in half squared standard errors.
+    r"""Combine maps: a candidate's weight is :math:`\propto e^{-3c/4}`, c how far it is behind in half squared standard errors.
 
-    The model left alone, one number for everybody, a shift, a slope about the average and the best line are compared by score
-    tests against the best line; other shapes by their loss on rows left out, over repeated folds, in units of the noise in the
-    direction in which they differ from the line. A wider class has a handicap. Weights below 2% are dropped, and at most three
-    members remain (Leung and Barron 2006 bound the risk of such means; benchmarks/auto.md has the measurements).
+    The model left alone, one number for everyone, a shift, a slope about the average and the best line are compared by score
+    tests against the best line; other shapes by their loss on rows left out against that of the line, in units of the noise. A
+    wider class has a handicap. Weights below 2% are dropped, and at most three members remain. (Exponential weights as in Leung
+    and Barron 2006, whose bound does not cover these candidates; benchmarks/auto.md has the measurements.)
 
     The map does not fall unless the effect does: a histogram may have a part only where the effect clearly drops from one bin to
     a later one. Where the best line falls by two standard errors, the map is a constant; ask for ``"linear"``, ``"platt"`` or
@@ -236,7 +236,7 @@ class Auto(BaseEstimator):  # type: ignore[misc]
 
 def _weights(candidates: Mapping[str, Candidate], evidence: Evidence, seen: LeftOut) -> dict[str, float]:
     """Return each candidate's weight; those that cannot be fitted, or fall without need, have none."""
-    base = "linear" if evidence.slope > 0 else "constant"
+    base = "linear" if evidence.slope > 0 and "linear" in seen.losses else "constant"
     behind = {name: value + candidates[name].handicap for name, value in evidence.lines.items()}
     if evidence.slope <= 0:
         behind["linear"] = behind["slope"] = np.inf
@@ -244,6 +244,7 @@ def _weights(candidates: Mapping[str, Candidate], evidence: Evidence, seen: Left
         if name in behind or name not in seen.losses:
             continue
         behind[name] = evidence.lines[base] + seen.behind(name, base) + candidates[name].handicap
+    behind |= dict.fromkeys(seen.notes, np.inf)
     if evidence.drop < DROPS:
         behind |= {name: np.inf for name in seen.losses if candidates[name].for_drops or not seen.rises(name)}
     best = min(behind.values())

@@ -92,7 +92,7 @@ def left_out(
     folds = min(folds, len(loss) if loss.groups is None else len(np.unique(loss.groups)))
     units = Units(units_of(loss).centre, 1.0)
     centred = restated(loss, units)
-    own = units if centred is not loss else Units(0.0, 1.0)  # an own kind of loss stays as it is
+    units = units if centred is not loss else Units(0.0, 1.0)  # a user's kind of loss stays as it is
     notes: dict[str, str] = {}
     everything = np.arange(len(loss))
     fitted = _predicted(candidates, prediction, loss, [(everything, everything)], notes)
@@ -102,11 +102,11 @@ def left_out(
         parts = [(np.flatnonzero(fold != k), np.flatnonzero(fold == k)) for k in range(folds)]
         draws.append(_predicted(candidates, prediction, loss, parts, notes))
     able = [name for name in candidates if name not in notes]
-    if not able:
+    if not able or "constant" in notes:  # where no constant can be fitted, nothing can be trusted
         raise OrthocalError(f"No candidate could be fitted; the first said: {next(iter(notes.values()))}")
-    draws = [{name: own.standard(draw[name]) for name in able} for draw in draws]
+    draws = [{name: units.standard(draw[name]) for name in able} for draw in draws]
     losses = {name: np.mean([by_unit(centred, centred.value(draw[name])) for draw in draws], axis=0) for name in able}
-    return LeftOut(centred, losses, draws, {name: own.standard(fitted[name]) for name in able}, notes)
+    return LeftOut(centred, losses, draws, {name: units.standard(fitted[name]) for name in able}, notes)
 
 
 def _predicted(
@@ -118,13 +118,13 @@ def _predicted(
 ) -> dict[str, Floats]:
     """Return each row's prediction by maps fitted on the first rows of its part and used on the second."""
     value = {name: np.empty(len(loss)) for name in candidates}
-    for rest, own in parts:
-        seen, its, asked = prediction[rest], loss[rest], prediction[own]
+    for fit_rows, held_out in parts:
+        fit_prediction, fit_loss, new_prediction = prediction[fit_rows], loss[fit_rows], prediction[held_out]
         for name, candidate in candidates.items():
             if name in notes:
                 continue
             try:
-                value[name][own] = clone(candidate).fit(seen, its).predict(asked)
+                value[name][held_out] = clone(candidate).fit(fit_prediction, fit_loss).predict(new_prediction)
             except OrthocalError as reason:
                 notes[name] = str(reason)
     return value
