@@ -20,8 +20,9 @@ from sklearn.preprocessing import StandardScaler
 from orthocal import CATE, Isotonic, Linear
 from orthocal.datasets import SimulatedData, load_401ksubs, simulate_cate
 from orthocal.nuisances.learners import SETTINGS
+from orthocal.nuisances.recipe import Recipe
 from orthocal.observations import observe
-from orthocal.orthogonal import Recipe, learn_cross
+from orthocal.orthogonal import learn_cross
 
 SIZES, SEEDS, FRESH = (1000, 4000), range(100, 110), 100_000
 CALIBRATORS = {"Linear": Linear(), "Isotonic": Isotonic()}

@@ -6,10 +6,10 @@ from typing import NamedTuple
 import numpy as np
 
 from orthocal import orthogonal_loss
+from orthocal.calibration.refinement import fit_calibrator
 from orthocal.calibrators import CALIBRATORS
 from orthocal.datasets import simulate_cate, simulate_derivative, simulate_late, simulate_quantile
 from orthocal.effects import EFFECTS
-from orthocal.refinement import fit_calibrator
 
 NEAR = 1e-6
 """Share of the spread that a change of units may move an answer by."""

@@ -222,7 +222,7 @@ def kill_at_every_step(folder, work, sent, again=False):
 
 def lost_signals(folder, kills, seed):
     """Send Ctrl-C to children that read a small table over and over; return how many did not notice."""
-    from orthocal.tables import read_table
+    from orthocal.files.tables import read_table
 
     (folder / "table.csv").write_text("a,b\n" + "1,2.5\n" * 200)
     read_table(folder / "table.csv")

@@ -5,11 +5,11 @@ import warnings
 import numpy as np
 
 from orthocal import assess, orthogonal_loss
+from orthocal.calibration.holdout import calibrate_and_verify
 from orthocal.datasets import simulate_cate, simulate_quantile
+from orthocal.nuisances.recipe import Recipe
 from orthocal.observations import observe
-from orthocal.orthogonal import Recipe
-from orthocal.page import report
-from orthocal.verified import calibrate_and_verify
+from orthocal.reporting.page import report
 
 HOW = {"data": "simulated <rows> & more", "seed": "0"}
 

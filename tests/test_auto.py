@@ -5,6 +5,7 @@ import pytest
 from sklearn.linear_model import LinearRegression
 
 from orthocal import Auto, ExpectileLoss, HingeLoss, Isotonic, OrthocalError, QuadraticLoss
+from orthocal.calibration.refinement import fit_calibrator
 from orthocal.calibrators import CALIBRATORS
 from orthocal.calibrators.auto import LINES, SHAPES
 from orthocal.calibrators.evidence import largest_drop, line_evidence, pull_of
@@ -13,7 +14,6 @@ from orthocal.calibrators.mixture import Mixture, mixed
 from orthocal.calibrators.rising import Rising
 from orthocal.calibrators.validation import by_value
 from orthocal.maps import AffineMap, IdentityMap, MixtureMap, SplineMap, StepMap
-from orthocal.refinement import fit_calibrator
 from tests.auto_designs import DESIGNS
 
 GRID = np.linspace(-3, 3, 301)

@@ -5,12 +5,12 @@ from scipy.stats import norm
 from sklearn.isotonic import IsotonicRegression
 
 from orthocal import Auto, HingeLoss, Histogram, Isotonic, Linear, OrthocalError, Platt, QuadraticLoss
+from orthocal.calibration.refinement import _levels, fit_calibrator
 from orthocal.calibrators import new_calibrator
 from orthocal.calibrators.auto import LINES, SHAPES
 from orthocal.calibrators.histogram import uniform_mass_edges
 from orthocal.calibrators.isotonic import join_small
-from orthocal.laws import TableLaw
-from orthocal.refinement import _levels, fit_calibrator
+from orthocal.distributions import TableLaw
 
 
 def weighted(n=500, seed=0, decimals=2):

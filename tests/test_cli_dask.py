@@ -17,7 +17,7 @@ from orthocal import load
 from orthocal.cli import cluster as connection
 from orthocal.cli import large
 from orthocal.datasets import simulate_cate
-from orthocal.distributed.dividing import divided, division
+from orthocal.engines.dask.division import divided, division
 from orthocal.files.atomic import Results
 from tests.command_line import run
 
@@ -107,7 +107,7 @@ def test_partitions_do_not_change_the_answer(rows, folder, scheduler, tmp_path):
 
 
 def test_a_grid_tells_its_bound_and_an_exact_map_needs_none(folder, scheduler, tmp_path, monkeypatch):
-    monkeypatch.setattr("orthocal.distributed.fitting.CELLS", 8)
+    monkeypatch.setattr("orthocal.engines.dask.fit.CELLS", 8)
     steps = {}
     for how in ("--exact", "--no-exact"):
         arguments = ["calibrate", folder, *COMMON, *QUICK, "--holdout", "0", "--scheduler", scheduler, how]
@@ -315,7 +315,7 @@ def test_workers_lost_for_good_are_a_failure(scheduler, monkeypatch):
 
 
 def test_rows_held_out_have_nothing_to_do_with_folds_samples_and_partitions():
-    from orthocal.distributed.hashing import folds_of, keys_of, sampled
+    from orthocal.engines.dask.keys import folds_of, keys_of, sampled
 
     table = pd.DataFrame({"id": np.arange(20000)})
     kept, held = divided(dd.from_pandas(table, npartitions=3), ["id"], 0.3, seed=0)

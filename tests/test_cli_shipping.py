@@ -151,7 +151,7 @@ def test_a_failure_of_the_machine_is_one_line_and_exit_1(data_csv, tmp_path, mon
     def full(*_):
         raise OSError(28, "No space left on device")
 
-    monkeypatch.setattr("orthocal.streams._require_full", full)
+    monkeypatch.setattr("orthocal.files.streams._require_full", full)
     save(AffineMap(0.0, 1.0), tmp_path / "map.json")
     assert run("apply", tmp_path / "map.json", data_csv, "--prediction", "tau", "--out", tmp_path / "x.csv") == 1
     assert capsys.readouterr().err == "Failed: [Errno 28] No space left on device\n"

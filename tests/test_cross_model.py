@@ -6,7 +6,7 @@ from sklearn.linear_model import LinearRegression, LogisticRegression, RidgeCV
 from sklearn.tree import DecisionTreeRegressor
 
 from orthocal import CrossCalibratedModel, OrthocalError, QuantileUnderTreatment
-from orthocal.cross_model import _shrinkage
+from orthocal.calibration.cross_calibrated_model import _shrinkage
 from orthocal.datasets import simulate_cate, simulate_quantile
 
 FAST = {"propensity": LogisticRegression(), "outcome": LinearRegression()}

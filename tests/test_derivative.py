@@ -101,7 +101,7 @@ def test_the_balance_is_a_figure_of_the_overlap_summary(confounded):
     assert balance.treatment == pytest.approx((zeta * (a - a.mean())).mean(), rel=1e-9)
     assert balance.treatment == pytest.approx(1, abs=0.1)
     assert abs(zeta.mean()) < 0.1
-    assert f"overlap              mean of correction x treatment {balance.treatment:.3f}" in verdict.summary()
+    assert f"mean of correction x treatment {balance.treatment:.3f}" in verdict.summary()
     assert json.loads(json.dumps(verdict.to_dict()))["overlap"]["balance"] == balance.to_dict()
     assert str(balance) in fitted._repr_html_()
 

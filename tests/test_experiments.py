@@ -22,7 +22,7 @@ from orthocal.experiments.quantile_findings import findings_of
 from orthocal.experiments.resumable import run_resumable
 from orthocal.experiments.truth import true_calibration_error
 from orthocal.files.atomic import Results, alone
-from orthocal.page import Table
+from orthocal.reporting.page import Table
 
 FULL = Path(__file__).parents[2] / "shared" / "data" / "401k.csv"
 

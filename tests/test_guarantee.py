@@ -5,8 +5,8 @@ import pytest
 from sklearn.linear_model import LinearRegression, LogisticRegression
 
 from orthocal import CausalCalibrator, Histogram, OrthocalError
+from orthocal.calibration.guarantee import deviation_bound
 from orthocal.datasets import simulate_cate
-from orthocal.guarantee import deviation_bound
 
 LEARNERS = {"propensity": LogisticRegression(), "outcome": LinearRegression()}
 

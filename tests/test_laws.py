@@ -6,9 +6,9 @@ from scipy.stats import norm
 from sklearn.linear_model import LogisticRegression
 
 from orthocal import OrthocalError
+from orthocal.distributions import FunctionLaw, TableLaw
 from orthocal.effects.quantile import quantile_levels, widened
-from orthocal.laws import FunctionLaw, TableLaw
-from orthocal.nuisances.conditional_law import ConditionalLaw
+from orthocal.nuisances.conditional_distribution import ConditionalLaw
 
 
 @pytest.fixture

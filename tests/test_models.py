@@ -12,7 +12,7 @@ from sklearn.frozen import FrozenEstimator
 from sklearn.linear_model import LinearRegression
 
 from orthocal import CATE, LATE, OrthocalError, QuantileUnderTreatment
-from orthocal.models import prediction_of
+from orthocal.calibration.effect_models import prediction_of
 
 X = np.arange(12.0).reshape(4, 3)
 ARMS = CATE(arm="b", control="none")

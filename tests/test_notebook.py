@@ -12,7 +12,8 @@ from sklearn.linear_model import LinearRegression, LogisticRegression
 from orthocal import CATE, CausalCalibrator, CrossCalibratedModel, QuadraticLoss, assess, compare
 from orthocal.assessment.parts import Coefficient
 from orthocal.datasets import simulate_cate
-from orthocal.notebook import BOTTOM, EDGE, LEFT, SIZE, ticks
+from orthocal.formats import estimate
+from orthocal.reporting.notebook import BOTTOM, EDGE, LEFT, SIZE, ticks
 
 FAST = {"propensity": LogisticRegression(), "outcome": LinearRegression()}
 
@@ -67,14 +68,16 @@ def test_an_assessment_shows_verdict_table_and_picture(judged):
     assert judged.verdict in "".join(tree.itertext())
     assert judged.sensitivity.text in "".join(tree.itertext())
     low, high = judged.interval
-    assert rows["calibration error"][0] == f"{judged.error:.4g}"
-    assert f"95% interval {low:.4g} to {high:.4g}" in rows["calibration error"][1]
-    assert rows["detectable error"][0] == f"{judged.minimum_detectable_error:.4g}"
+    assert rows["calibration error"][0] == f"{judged.error:.4g} ({low:.4g} to {high:.4g})"
+    assert "95% intervals" in rows["rows judged"][1]
+    assert rows["detectable"][0] == f"{judged.minimum_detectable_error:.4g}"
     assert rows["mean prediction"][0] == f"{judged.average.prediction:.4g}"
-    assert rows["linear test"] == ("p < 0.0001", "intercept 0 and slope 1")
-    assert rows["slope"][0] == f"{judged.linear_predictor.slope.value:.4g}"
-    assert rows["value at cost 0.2"][0] == f"{judged.value.value:.4g}"
-    assert rows["error where <b>sex</b> = <script>"][0] == f"{judged.groups[0].error:.4g}"
+    statistic = judged.tests["linear"].statistic
+    assert rows["linear test"] == (f"p < 0.0001 (statistic {statistic:.4g})", "intercept 0 and slope 1")
+    slope, value, group = judged.linear_predictor.slope, judged.value, judged.groups[0]
+    assert rows["slope"][0] == estimate(slope.value, slope.interval)
+    assert rows["value at cost 0.2"][0] == estimate(value.value, value.interval)
+    assert rows["error, <b>sex</b> = <script>"][0] == estimate(group.error, group.interval)
 
 
 def points(tree):
@@ -124,10 +127,10 @@ def test_a_comparison_shows_its_numbers():
     result = compare(np.full(4, 5.0), np.ones(4), loss, cost=2.0)
     rows = rows_of(parsed(result))
     assert "Improved." in "".join(parsed(result).itertext())
-    assert rows["mean loss, after - before"][0] == f"{result.risk_difference:.4g}"
+    assert rows["mean loss, after - before"][0] == estimate(result.risk_difference, result.interval)
     assert rows["test for harm"][0] == f"p = {result.p_value_harm:.4f}"
     assert rows["decisions changed at cost 2"][0] == "100.0%"
-    assert rows["gain of that, per row"][0] == f"{result.decision.gain:.4g}"
+    assert rows["gain of that, per row"][0] == estimate(result.decision.gain, result.decision.interval)
     assert len(rows_of(parsed(replace(result, decision=None)))) == 2
 
 
@@ -143,7 +146,7 @@ def test_an_estimator_shows_what_it_does(data):
     assert rows["mean prediction"][0] == f"{calibrator.prediction_.mean():.4g}"
     after = calibrator.calibrate(calibrator.prediction_)
     assert rows["mean calibrated prediction"][0] == f"{after.mean():.4g}"
-    assert rows["propensity clipped"] == (f"{calibrator.overlap_.clipped['propensity']:.1%}", "at 0.01")
+    assert rows["propensity clipped"] == (f"{calibrator.overlap_.clipped['propensity']:.1%}", "of rows, at 0.01")
     line = next(parsed(calibrator).iter("polyline")).get("points")
     across, up = np.array([[float(n) for n in point.split(",")] for point in line.split()]).T
     grid = np.linspace(calibrator.prediction_.min(), calibrator.prediction_.max(), len(across))
@@ -188,4 +191,4 @@ def test_a_missing_number_is_said_to_be_missing(judged):
     assert rows["linear test"] == ("none", "not here")
     slope = Coefficient(1.0, 0.0, (1.0, 1.0))
     tied = replace(judged.linear_predictor, slope=slope)
-    assert rows_of(parsed(replace(judged, linear_predictor=tied)))["slope"][0] == "1"
+    assert rows_of(parsed(replace(judged, linear_predictor=tied)))["slope"][0] == "1 (1 to 1)"

@@ -9,12 +9,12 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 from orthocal import CATE, CausalCalibrator, Histogram, OrthocalError, OverlapWarning, orthogonal_loss
+from orthocal.calibration.holdout import calibrate_and_verify
 from orthocal.datasets import simulate_cate
 from orthocal.effects.cate import pseudo_outcome
 from orthocal.nuisances import Nuisance, cross_fit, default_learner
+from orthocal.nuisances.recipe import Recipe
 from orthocal.observations import observe
-from orthocal.orthogonal import Recipe
-from orthocal.verified import calibrate_and_verify
 
 FAST = {"propensity": LogisticRegression(), "outcome": LinearRegression()}
 

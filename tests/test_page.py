@@ -8,9 +8,9 @@ import pytest
 import orthocal
 from orthocal import HingeLoss, Histogram, OrthocalError, QuadraticLoss, assess
 from orthocal.assessment.parts import TestResult
-from orthocal.page import report, report_page
-from orthocal.page.marks import can_tell, error_that_matters, mark_of, mark_of_job
-from orthocal.page.tables import number
+from orthocal.assessment.status import can_tell, error_that_matters, mark_of, mark_of_change
+from orthocal.formats import number
+from orthocal.reporting.page import report, report_page
 from tests.pages import WRITERS, job
 
 VOID = {"meta", "link", "br", "img", "input", "hr"}
@@ -79,6 +79,10 @@ def test_a_mended_model_is_called_fixed(tmp_path):
     assert [file.name for file in tmp_path.iterdir()] == ["report.html"]
 
 
+def mark_of_job(done):
+    return mark_of_change(done.before, done.after, done.comparison)
+
+
 def test_the_marks():
     assert mark_of_job(job())[1] == "Fixed"
     assert mark_of_job(job(prediction=lambda effect: effect))[1] == "Believable"
@@ -124,7 +128,9 @@ def test_several_undecided_predictions_are_not_called_wrong():
     assert (page.tone, page.mark, page.lead) == ("open", "0 of 2 believable", "Cannot tell: tau, other.")
 
 
-@pytest.mark.parametrize(("value", "text"), [(99999.4, "99,999"), (1234.56, "1235"), (0.012345, "0.01235"), (None, "")])
+@pytest.mark.parametrize(
+    ("value", "text"), [(99999.4, "99,999"), (1234.56, "1235"), (0.012345, "0.01235"), (None, "none"), (np.nan, "")]
+)
 def test_numbers_are_written_for_people(value, text):
     assert number(value) == text
 

@@ -17,10 +17,10 @@ from orthocal import assess as assess_in_memory  # noqa: E402
 from orthocal.calibrators import Linear  # noqa: E402
 from orthocal.datasets import simulate_cate  # noqa: E402
 from orthocal.distributed import CausalCalibrator, assess  # noqa: E402
-from orthocal.distributed.hashing import keys_of  # noqa: E402
-from orthocal.distributed.separable import require_separable, require_separable_targets  # noqa: E402
-from orthocal.distributed.training import _fit_on_dask  # noqa: E402
 from orthocal.effects import EFFECTS, sums_of  # noqa: E402
+from orthocal.engines.dask.keys import keys_of  # noqa: E402
+from orthocal.engines.dask.separable import require_separable, require_separable_targets  # noqa: E402
+from orthocal.engines.dask.training import _fit_on_dask  # noqa: E402
 from orthocal.nuisances import Fitted, Nuisance  # noqa: E402
 from orthocal.nuisances.wrapped import Standardised  # noqa: E402
 from tests.contracts.populations import POPULATIONS  # noqa: E402

@@ -9,10 +9,10 @@ from orthocal import assess, orthogonal_loss
 from orthocal.assessment import sweeps
 from orthocal.assessment.crossings import Bracket, crossings
 from orthocal.distributed import assess as assess_on_dask
-from orthocal.distributed.hashing import folds_of, keys_of
-from orthocal.distributed.ranges import DaskRows
+from orthocal.distributions import TableLaw
 from orthocal.effects.quantile import quantile_levels
-from orthocal.laws import TableLaw
+from orthocal.engines.dask.keys import folds_of, keys_of
+from orthocal.engines.dask.ranges import DaskRows
 from tests.marginals import EXPECTILE, NUISANCES, QUANTILE, TRUTH, UNIT, Known, draw, loss_of, predicted, right
 from tests.test_sweeps import numbers
 
@@ -73,7 +73,7 @@ def test_a_known_distribution_is_asked_few_times():
 
 @every_effect
 def test_dask_has_the_numbers_of_memory(monkeypatch, effect):
-    monkeypatch.setattr("orthocal.distributed.ranges.ROWS_A_RANGE", 500)
+    monkeypatch.setattr("orthocal.engines.dask.ranges.ROWS_A_RANGE", 500)
     frame = draw(3000, np.random.default_rng(1))
     frame["tau"], frame["id"] = predicted(frame, effect) / 2, np.arange(3000)
     passes, ask = [], DaskRows.ask

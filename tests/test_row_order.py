@@ -12,13 +12,13 @@ from sklearn.ensemble import HistGradientBoostingRegressor
 from sklearn.linear_model import LinearRegression, LogisticRegression
 
 from orthocal import CATE, CausalCalibrator, CrossCalibratedModel, Histogram, Spline, assess, compare, orthogonal_loss
+from orthocal.calibration.holdout import calibrate_and_verify
 from orthocal.calibrators import CALIBRATORS
 from orthocal.datasets import simulate_cate
 from orthocal.effects import EFFECTS
 from orthocal.losses import ExpectileLoss, HingeLoss, QuadraticLoss, columns_of
+from orthocal.nuisances.recipe import Recipe
 from orthocal.observations import observe
-from orthocal.orthogonal import Recipe
-from orthocal.verified import calibrate_and_verify
 from tests.command_line import run
 
 FAST = {"propensity": LogisticRegression(), "outcome": LinearRegression()}

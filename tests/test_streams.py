@@ -10,8 +10,8 @@ import pytest
 from pyarrow import parquet
 
 from orthocal import OrthocalError, streams
+from orthocal.files.streams import STANDARD, add_calibrated
 from orthocal.maps import AffineMap
-from orthocal.streams import STANDARD, add_calibrated
 
 MAP = AffineMap(1.0, 2.0)
 TEXT = (

@@ -6,11 +6,11 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from orthocal.calibration.holdout import Verified, calibrate_and_verify
 from orthocal.datasets import load_401ksubs
 from orthocal.folds import MODEL, split_rows
+from orthocal.nuisances.recipe import Recipe
 from orthocal.observations import observe
-from orthocal.orthogonal import Recipe
-from orthocal.verified import Verified, calibrate_and_verify
 
 if TYPE_CHECKING:
     from orthocal.arrays import Floats, Integers

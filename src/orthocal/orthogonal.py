@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, cast
 
@@ -10,22 +10,21 @@ import numpy as np
 
 from orthocal.calibrators.validation import validation_folds, value_order
 from orthocal.effects import Effect, loss_of_all, new_effect
-from orthocal.errors import OrthocalError, require_inside
+from orthocal.effects.origin import stamped
+from orthocal.errors import require_inside
 from orthocal.folds import (
     LEARNERS,
-    REPEATS,
     SPLIT,
     VALIDATION,
     draw_folds,
     is_number_of,
     row_order,
-    seed_of,
     split_rows,
 )
 from orthocal.nuisances.cross_fit import Fitted, check_given, cross_fit, to_learn
 from orthocal.nuisances.learners import choose_learners
+from orthocal.nuisances.recipe import Recipe
 from orthocal.observations import Observations, observe
-from orthocal.origin import stamped
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Mapping, Sequence
@@ -71,40 +70,6 @@ class Orthogonal:
         fold = np.empty(len(order), dtype=np.int64)
         fold[order] = validation_folds(self.loss[order], self.folds, [self.seed, VALIDATION])
         return fold
-
-
-@dataclass(frozen=True)
-class Recipe:
-    """How nuisances are learnt: everything that is not data.
-
-    Parameters
-    ----------
-    learners : mapping of str to scikit-learn estimator, optional
-    clip : float
-    random_state : int, Generator, RandomState or None
-    n_jobs : int, optional
-    """
-
-    learners: Mapping[str, Any] | None = None
-    clip: float = 0.01
-    random_state: Any = None
-    n_jobs: int | None = None
-
-    def __post_init__(self) -> None:
-        require_inside(self.clip, 0, 0.5, "clip")
-        if self.n_jobs == 0:
-            raise OrthocalError("`n_jobs` must not be 0. Use 1 for one fit at a time, -1 for all cores.")
-        if isinstance(self.random_state, int | np.integer) and self.random_state < 0:
-            raise OrthocalError(f"`random_state` must not be negative; it is {self.random_state}.")
-
-    @property
-    def seeded(self) -> Recipe:
-        """The recipe with a whole number for a seed: drawn, where none was given."""
-        return replace(self, random_state=seed_of(self.random_state))
-
-    def again(self, time: int) -> Recipe:
-        """Return the recipe for doing the whole job again, with other draws."""
-        return replace(self, random_state=seed_of(np.random.default_rng([self.random_state, REPEATS, time])))
 
 
 def orthogonal_loss(

@@ -18,8 +18,8 @@ from orthocal import (
     check_orthogonality,
 )
 from orthocal.effects import EFFECTS
+from orthocal.effects.check import mean_score
 from orthocal.nuisances import Fitted
-from orthocal.orthogonality import mean_score
 from orthocal.solvers import constants
 from tests.contracts import populations
 from tests.contracts.populations import POPULATIONS

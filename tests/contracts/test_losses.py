@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from orthocal import ExpectileLoss, HingeLoss, OrthocalError, QuadraticLoss
-from orthocal.laws import TableLaw
+from orthocal.distributions import TableLaw
 from orthocal.losses import Loss, Overlap, score_at
 
 rng = np.random.default_rng(0)

@@ -7,11 +7,11 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import PolynomialFeatures
 
 from orthocal import Isotonic, assess, orthogonal_loss
+from orthocal.calibration.holdout import calibrate_and_verify
 from orthocal.calibrators import new_calibrator
 from orthocal.datasets import simulate_cate
+from orthocal.nuisances.recipe import Recipe
 from orthocal.observations import observe
-from orthocal.orthogonal import Recipe
-from orthocal.verified import calibrate_and_verify
 from tests.simulation import true_error
 
 

@@ -4,10 +4,10 @@ import numpy as np
 import pytest
 
 from orthocal import QuadraticLoss, assess
+from orthocal.assessment.bin_edges import cut
 from orthocal.assessment.bin_table import shown_bins
 from orthocal.assessment.bins import residual_moments
 from orthocal.assessment.bins_test import bins_test
-from orthocal.assessment.cutting import cut
 from orthocal.assessment.error import squared_error
 from orthocal.assessment.linear_test import linear_test
 from orthocal.assessment.range_test import range_test

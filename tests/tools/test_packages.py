@@ -8,8 +8,8 @@ from sklearn.ensemble import RandomForestRegressor
 from sklearn.linear_model import LinearRegression, LogisticRegression
 
 from orthocal import CATE, CausalCalibrator, CrossCalibratedModel, OrthocalError
+from orthocal.calibration.effect_models import prediction_of
 from orthocal.datasets import simulate_cate, simulate_late
-from orthocal.models import prediction_of
 
 # What libraries call among each other may be on its way out in one of them; that is not ours to mend.
 pytestmark = pytest.mark.filterwarnings("ignore::DeprecationWarning", "ignore::FutureWarning")

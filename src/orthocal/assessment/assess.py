@@ -11,11 +11,12 @@ import numpy as np
 from scipy.stats import t as t_law
 
 from orthocal.assessment.best_line import best_line
+from orthocal.assessment.bin_edges import cut
 from orthocal.assessment.bin_table import intervals, shown_bins, table
+from orthocal.assessment.bin_targets import minimisers
 from orthocal.assessment.bins import at_constant, at_prediction, mean_residual, residual_moments
 from orthocal.assessment.bins_test import bins_test
 from orthocal.assessment.curve import monotone_curve
-from orthocal.assessment.cutting import cut
 from orthocal.assessment.decomposition import decompose
 from orthocal.assessment.error import (
     error_interval,
@@ -25,18 +26,17 @@ from orthocal.assessment.error import (
     squared_error,
 )
 from orthocal.assessment.linear_test import linear_test
-from orthocal.assessment.minimisers import minimisers
 from orthocal.assessment.parts import Average
 from orthocal.assessment.range_test import range_test
 from orthocal.assessment.rate import rate
 from orthocal.assessment.ratios import against_all, mean_mass
 from orthocal.assessment.records import Assessment
+from orthocal.assessment.row_order import settled_order
 from orthocal.assessment.score_interval import score_interval
+from orthocal.assessment.status import sensitivity, verdict
 from orthocal.assessment.subgroups import judge_groups, subgroups
 from orthocal.assessment.sweeps import SortedRows, answer, answered, count_rows, count_units, predictions_at
-from orthocal.assessment.ties import settled_order
 from orthocal.assessment.value import decision_value
-from orthocal.assessment.wording import sensitivity, verdict
 from orthocal.errors import OrthocalError, require_inside, require_rows, require_whole
 from orthocal.folds import generator
 from orthocal.losses import rows_that_count, without_overlap

@@ -10,8 +10,8 @@ import numpy as np
 from scipy.stats import t as t_law
 
 from orthocal.arrays import group_sums
+from orthocal.assessment.bin_targets import minimisers
 from orthocal.assessment.bins import Cells, scaled
-from orthocal.assessment.minimisers import minimisers
 from orthocal.assessment.ratios import Shown
 from orthocal.assessment.sweeps import Runs, cluster_sums, merged, pair_codes
 from orthocal.losses import is_ratio

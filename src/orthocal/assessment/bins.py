@@ -10,7 +10,7 @@ import numpy as np
 from scipy.sparse import coo_array
 
 from orthocal.arrays import group_sums, sorting_order
-from orthocal.assessment.cutting import cut
+from orthocal.assessment.bin_edges import cut
 from orthocal.assessment.ratios import against_all, mean_mass
 from orthocal.assessment.sweeps import (
     Piece,

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from orthocal.assessment.minimisers import minimisers
+from orthocal.assessment.bin_targets import minimisers
 from orthocal.assessment.parts import Decomposition
 from orthocal.assessment.sweeps import Piece, Rows, SortedRows, Stage, answer, cluster_codes, count_rows
 from orthocal.folds import assign_folds

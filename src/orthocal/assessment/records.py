@@ -105,15 +105,17 @@ class Assessment:
 
     def summary(self) -> str:
         """Return the verdict and the numbers behind it as text."""
-        from orthocal.assessment.wording import summary
+        from orthocal.reporting.text import summary
 
         return summary(self)
 
     def to_dict(self) -> dict[str, Any]:
         """Return everything as plain numbers, strings, lists and dicts, ready for JSON."""
+        from orthocal.reporting.figures import figures_of
+
         plain = _plain(self)
         del plain["predictions"]
-        return dict(plain)
+        return {**plain, "figures": [line._asdict() for line in figures_of(self)]}
 
     def plot(self, ax: Axes | None = None) -> Axes:
         """Draw the reliability curve: mean effect against mean prediction, bin by bin."""
@@ -122,7 +124,7 @@ class Assessment:
         return reliability(self, ax=ax)
 
     def _repr_html_(self) -> str:
-        from orthocal.notebook import assessment_html
+        from orthocal.reporting.notebook import assessment_html
 
         return assessment_html(self)
 
@@ -156,10 +158,12 @@ class Comparison:
 
     def to_dict(self) -> dict[str, Any]:
         """Return everything as plain numbers and strings, ready for JSON."""
-        return dict(_plain(self))
+        from orthocal.reporting.figures import comparison_figures
+
+        return {**_plain(self), "figures": [line._asdict() for line in comparison_figures(self)]}
 
     def _repr_html_(self) -> str:
-        from orthocal.notebook import comparison_html
+        from orthocal.reporting.notebook import comparison_html
 
         return comparison_html(self)
 

@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from scipy.stats import t as t_law
 
+from orthocal.assessment.bin_edges import cut
 from orthocal.assessment.bin_table import shown_bins
 from orthocal.assessment.bins import at_prediction, mean_residual, residual_moments
-from orthocal.assessment.cutting import cut
 from orthocal.assessment.error import error_interval, squared_error
 from orthocal.assessment.linear_test import linear_test
 from orthocal.assessment.parts import Group

@@ -12,10 +12,10 @@ from typing import TYPE_CHECKING, Annotated, Any, cast
 import typer
 
 from orthocal import __version__
-from orthocal.cli.judging import assess, calibrate, demo
+from orthocal.cli.commands import assess, calibrate, demo
+from orthocal.cli.maps import apply, export
 from orthocal.cli.reproduce import reproduce
 from orthocal.cli.screen import say, show_warning
-from orthocal.cli.shipping import apply, export
 from orthocal.errors import OrthocalError
 
 if TYPE_CHECKING:

@@ -151,7 +151,7 @@ def read_frame(data: str, *, as_it_is: bool = False) -> Any:
     as_it_is : bool, default False
         Columns keep their types, as far as the file has any: for copies, not for work.
     """
-    from orthocal.tables import require_different
+    from orthocal.files.tables import require_different
 
     files = _files(data)
     with readable(data):
@@ -184,7 +184,7 @@ def files_read(data: str, out: Path) -> list[Path]:
 
 
 def _one_ending(files: list[str], data: str) -> str:
-    from orthocal.tables import ending
+    from orthocal.files.tables import ending
 
     endings = {ending(Path(file), READERS) for file in files}
     if len(endings) > 1:

@@ -18,8 +18,7 @@ from orthocal.cli.cluster import (
     words_of_engine,
     write_calibrated,
 )
-from orthocal.cli.planning import words_of_data, words_of_fit, words_of_learners
-from orthocal.cli.reading import (
+from orthocal.cli.columns import (
     SPOKEN,
     chosen_effect,
     covariate_names,
@@ -29,7 +28,7 @@ from orthocal.cli.reading import (
     roles_of,
     split_names,
 )
-from orthocal.cli.writing import (
+from orthocal.cli.output import (
     announced,
     draw,
     pictures,
@@ -42,15 +41,16 @@ from orthocal.cli.writing import (
     write_json,
     write_verdict,
 )
+from orthocal.cli.planning import words_of_data, words_of_fit, words_of_learners
 from orthocal.errors import OrthocalError, require_one_of
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from orthocal.calibration.holdout import Verified
     from orthocal.cli.planning import Asked
-    from orthocal.distributed.dividing import Division
-    from orthocal.distributed.rows import Columns
-    from orthocal.verified import Verified
+    from orthocal.engines.dask.division import Division
+    from orthocal.engines.dask.partition_loss import Columns
 
 METHODS = {name: name for name in ("isotonic", "linear", "histogram", "identity")} | {"auto": "isotonic"}
 """Methods that sums are enough for, by what they are asked for as."""
@@ -121,7 +121,7 @@ class Table:
 
 def calibrate_on_dask(asked: Asked, cluster: Cluster, fit: Fit, output: Output) -> None:
     """Fit a map on some rows, judge it on the others, write verdicts and the calibrated table."""
-    from orthocal.verified import require_share
+    from orthocal.calibration.holdout import require_share
 
     require_one_of(fit.method, METHODS, "method")
     require_share(fit.holdout)
@@ -146,7 +146,7 @@ def calibrate_on_dask(asked: Asked, cluster: Cluster, fit: Fit, output: Output) 
 def assess_on_dask(asked: Asked, cluster: Cluster, cost: float | None, output: Output) -> None:
     """Judge columns of predicted effects."""
     from orthocal.distributed import assess
-    from orthocal.page import report
+    from orthocal.reporting.page import report
 
     results = results_of_assess(output.out, asked.predictions, files_read(asked.data, output.out))
     table = _checked(asked, cluster)
@@ -182,8 +182,8 @@ def _checked(asked: Asked, cluster: Cluster) -> Table:
     import pyarrow as pa
     from dask.dataframe.utils import make_meta
 
-    from orthocal.distributed.preparing import Learning
-    from orthocal.orthogonal import Recipe
+    from orthocal.engines.dask.preparation import Learning
+    from orthocal.nuisances.recipe import Recipe
 
     Recipe(None, asked.clip, asked.seed, asked.jobs)
     Learning(None, asked.folds, asked.clip, asked.seed, cluster.sample)
@@ -201,8 +201,8 @@ def _checked(asked: Asked, cluster: Cluster) -> Table:
 
 def _columns(asked: Asked, there: Sequence[str]) -> Columns:
     """Return which column plays which part, each found by its name."""
-    from orthocal.distributed.rows import Columns
-    from orthocal.tables import require_column
+    from orthocal.engines.dask.partition_loss import Columns
+    from orthocal.files.tables import require_column
 
     def found(role: str, name: str) -> str:
         require_column(there, name, role)
@@ -227,11 +227,11 @@ def _columns(asked: Asked, there: Sequence[str]) -> Columns:
 
 def _plan(asked: Asked, cluster: Cluster, table: Table, holdout: float) -> tuple[dict[str, str], Division]:
     """Look at a few rows and count all of them, and say what will be done."""
-    from orthocal.distributed.dividing import division
-    from orthocal.distributed.passes import partitions
-    from orthocal.distributed.preparing import chosen
-    from orthocal.distributed.rows import observed
-    from orthocal.distributed.training import probe, require_defined
+    from orthocal.engines.dask.division import division
+    from orthocal.engines.dask.partition_loss import observed
+    from orthocal.engines.dask.passes import partitions
+    from orthocal.engines.dask.preparation import chosen
+    from orthocal.engines.dask.training import probe, require_defined
 
     known = replace(table.columns, covariates=())
     few = probe(partitions(chosen(table.frame, known)), known, table.effect)
@@ -269,8 +269,8 @@ def _require_told_apart(columns: Columns, division: Division) -> None:
 
 
 def _words_of_map(cluster: Cluster, fit: Fit, division: Division) -> dict[str, str]:
-    from orthocal.distributed.summaries import CELLS
-    from orthocal.verified import require_both_sides
+    from orthocal.calibration.holdout import require_both_sides
+    from orthocal.engines.dask.summaries import CELLS
 
     fitted, judged = division.rows - division.held, division.held if fit.holdout else division.rows
     require_both_sides(fit.holdout, division.rows, fitted, judged)
@@ -294,9 +294,9 @@ def _words_of_bound(bound: float) -> dict[str, str]:
 
 def _verified(asked: Asked, cluster: Cluster, table: Table, fit: Fit, division: Division) -> tuple[Any, Verified]:
     """Fit the map and judge it before and after; without rows held out only before."""
+    from orthocal.calibration.holdout import Verified
     from orthocal.distributed import CausalCalibrator
-    from orthocal.distributed.dividing import divided
-    from orthocal.verified import Verified
+    from orthocal.engines.dask.division import divided
 
     calibrator = CausalCalibrator(
         table.effect,

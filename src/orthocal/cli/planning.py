@@ -6,14 +6,14 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from orthocal.cli.reading import chosen_effect, level_of, observe_table, roles_of, subgroups
+from orthocal.cli.columns import chosen_effect, level_of, observe_table, roles_of, subgroups
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from orthocal.nuisances import Nuisance
+    from orthocal.nuisances.recipe import Recipe
     from orthocal.observations import Observations
-    from orthocal.orthogonal import Recipe
 
 DRAWS = 3
 """The folds are drawn anew and the error estimated again, this many times in all: a loss is one draw."""
@@ -75,11 +75,11 @@ class Plan:
 
 def plan_of(asked: Asked, draws: int = DRAWS) -> Plan:
     """Read the table, find every column, and check what can be checked without learning anything."""
+    from orthocal.files.tables import column, read_table
     from orthocal.folds import draw_folds
     from orthocal.nuisances.cross_fit import check_given
+    from orthocal.nuisances.recipe import Recipe
     from orthocal.observations import as_numbers
-    from orthocal.orthogonal import Recipe
-    from orthocal.tables import column, read_table
 
     table = read_table(Path(asked.data))
     levels = {name: level_of(getattr(asked, name), table, asked.treatment) for name in ("arm", "control")}
@@ -114,7 +114,7 @@ def words_of_fit(method: Any, fitted: int, judged: int, holdout: float) -> dict[
 
 def words_of_data(asked: Asked, effect: Any, rows: int, covariates: Sequence[str]) -> dict[str, str]:
     """Say what the data are and which column plays which part."""
-    from orthocal.effects.words import words_of
+    from orthocal.effects.description import words_of
 
     optional = {"instrument": asked.instrument, "weight": asked.weight, "clusters": asked.groups, "subgroups": asked.by}
     return {

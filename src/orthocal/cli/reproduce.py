@@ -40,7 +40,7 @@ def reproduce(
     from orthocal.errors import require_whole
     from orthocal.experiments import new_experiment
     from orthocal.experiments import reproduce as run
-    from orthocal.orthogonal import Recipe
+    from orthocal.nuisances.recipe import Recipe
 
     experiment = new_experiment(name, seed, learners)
     repeats = experiment.repeats if repeats is None else repeats

@@ -15,9 +15,9 @@ from orthocal.effects.arms import (
     require_levels,
     strata_of,
 )
+from orthocal.effects.description import Words
 from orthocal.effects.equivariance import DIFFERENCE, Equivariance
 from orthocal.effects.formulas import pseudo_outcome
-from orthocal.effects.words import Words
 from orthocal.losses import QuadraticLoss
 
 if TYPE_CHECKING:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
-from orthocal.effects.words import Words
+from orthocal.effects.description import Words
 from orthocal.errors import OrthocalError, require_finite
 from orthocal.losses import QuadraticLoss
 

@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import numpy as np
 
 from orthocal.effects.arms import overlap_of, propensity_nuisance, require_levels
+from orthocal.effects.description import Words
 from orthocal.effects.equivariance import LOCATION, Equivariance
 from orthocal.effects.formulas import doubly_robust_mean
-from orthocal.effects.words import Words
 from orthocal.errors import require_inside
 from orthocal.losses import QuadraticLoss
 from orthocal.nuisances import Nuisance

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
+from orthocal.effects.description import Words
 from orthocal.effects.equivariance import DIFFERENCE, Equivariance
-from orthocal.effects.words import Words
 from orthocal.errors import OrthocalError, OverlapWarning, require_one_of
 from orthocal.losses import Overlap, QuadraticLoss, balance_of
 from orthocal.nuisances import Nuisance

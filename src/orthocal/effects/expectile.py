@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import numpy as np
 
 from orthocal.effects.arms import hajek, hajek_sums, overlap_of, propensity_nuisance, require_levels
+from orthocal.effects.description import Words
 from orthocal.effects.equivariance import LOCATION, Equivariance
 from orthocal.effects.quantile import law_nuisance, level_of
-from orthocal.effects.words import Words
 from orthocal.errors import require_inside
 from orthocal.losses import ExpectileLoss
 

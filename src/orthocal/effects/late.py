@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, ClassVar
 import numpy as np
 
 from orthocal.effects.arms import outcome_nuisance, overlap_of, propensity_nuisance, require_binary
+from orthocal.effects.description import Words
 from orthocal.effects.equivariance import DIFFERENCE, Equivariance
-from orthocal.effects.words import Words
 from orthocal.errors import OrthocalError, OverlapWarning, require_inside, require_one_of
 from orthocal.losses import QuadraticLoss
 from orthocal.nuisances import Nuisance

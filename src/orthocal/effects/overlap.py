@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, ClassVar
 import numpy as np
 
 from orthocal.effects.arms import outcome_nuisance, overlap_of, require_binary
+from orthocal.effects.description import Words
 from orthocal.effects.equivariance import DIFFERENCE, Equivariance
-from orthocal.effects.words import Words
 from orthocal.losses import QuadraticLoss
 from orthocal.nuisances import Nuisance
 

@@ -8,14 +8,14 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
+from orthocal.distributions import FunctionLaw, TableLaw
 from orthocal.effects.arms import hajek, hajek_sums, overlap_of, propensity_nuisance, require_levels
+from orthocal.effects.description import Words
 from orthocal.effects.equivariance import LOCATION, Equivariance
-from orthocal.effects.words import Words
 from orthocal.errors import OrthocalError, require_inside
-from orthocal.laws import FunctionLaw, TableLaw
 from orthocal.losses import HingeLoss
 from orthocal.nuisances import Nuisance
-from orthocal.nuisances.conditional_law import ConditionalLaw
+from orthocal.nuisances.conditional_distribution import ConditionalLaw
 
 if TYPE_CHECKING:
     from orthocal.arrays import Booleans, Floats, Labels

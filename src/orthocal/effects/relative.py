@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 from orthocal.effects.arms import both_propensities, overlap_of, strata_of
 from orthocal.effects.cate import CATE
+from orthocal.effects.description import Words
 from orthocal.effects.equivariance import RATIO, Equivariance
 from orthocal.effects.formulas import doubly_robust_mean
-from orthocal.effects.words import Words
 from orthocal.losses import QuadraticLoss
 
 if TYPE_CHECKING:

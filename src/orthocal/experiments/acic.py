@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
+from orthocal.calibration.refinement import fit_calibrator
 from orthocal.calibrators import Histogram
 from orthocal.datasets import SimulatedData, load_acic16
 from orthocal.effects import CATE
@@ -15,10 +16,10 @@ from orthocal.experiments.figures import boxes
 from orthocal.experiments.learners import WORDS, classifier, regressor
 from orthocal.experiments.protocol import Claim, Findings, rows_by_size
 from orthocal.experiments.truth import true_calibration_error
+from orthocal.nuisances.recipe import Recipe
 from orthocal.observations import observe
-from orthocal.orthogonal import Recipe, learn_cross
-from orthocal.page import Table, picture
-from orthocal.refinement import fit_calibrator
+from orthocal.orthogonal import learn_cross
+from orthocal.reporting.page import Table, picture
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence

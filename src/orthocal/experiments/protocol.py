@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from orthocal.page import Block, Table
+    from orthocal.reporting.page import Block, Table
 
 Key = dict[str, Any]
 """What tells one repetition from another: it, and the seed, determine the row."""

@@ -21,7 +21,7 @@ from orthocal.experiments.quantile_design import (
     QUANTILES,
     TREE_BINS,
 )
-from orthocal.page import Table, picture
+from orthocal.reporting.page import Table, picture
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

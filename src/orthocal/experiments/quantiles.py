@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import numpy as np
 from scipy.special import expit, ndtr
 
+from orthocal.calibration.refinement import fit_calibrator
 from orthocal.effects import QuantileUnderTreatment
 from orthocal.effects.arms import propensity_nuisance
 from orthocal.experiments.learners import classifier, regressor
@@ -26,11 +27,11 @@ from orthocal.experiments.quantile_design import (
 from orthocal.experiments.quantile_findings import findings_of
 from orthocal.experiments.truth import true_calibration_error
 from orthocal.folds import assign_folds
-from orthocal.nuisances.coarse import Coarse
+from orthocal.nuisances.binning import Coarse
 from orthocal.nuisances.cross_fit import cross_fit
+from orthocal.nuisances.recipe import Recipe
 from orthocal.observations import observe
-from orthocal.orthogonal import Recipe, learn_cross
-from orthocal.refinement import fit_calibrator
+from orthocal.orthogonal import learn_cross
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence

@@ -11,7 +11,7 @@ from orthocal import __version__
 from orthocal.experiments.resumable import COMMAND, RESULTS, SETTINGS, run_resumable
 from orthocal.files.atomic import Results
 from orthocal.mapfile import write_text
-from orthocal.page import Code, Items, Marked, Page, Section, Text, render
+from orthocal.reporting.page import Code, Items, Marked, Page, Section, Text, render
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import numpy as np
 
 from orthocal.assessment import assess
+from orthocal.calibration.refinement import fit_calibrator
 from orthocal.calibrators import Histogram
 from orthocal.datasets import RealData, load_401k, load_reduced_401k
 from orthocal.effects import CATE, LATE
@@ -16,10 +17,10 @@ from orthocal.errors import UnavailableError
 from orthocal.experiments.figures import boxes
 from orthocal.experiments.learners import WORDS, classifier, regressor
 from orthocal.experiments.protocol import Claim, Findings, rows_by_size
+from orthocal.nuisances.recipe import Recipe
 from orthocal.observations import observe
-from orthocal.orthogonal import Recipe, learn_cross
-from orthocal.page import Table, picture
-from orthocal.refinement import fit_calibrator
+from orthocal.orthogonal import learn_cross
+from orthocal.reporting.page import Table, picture
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 
-from orthocal.laws import TableLaw
+from orthocal.distributions import TableLaw
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence

@@ -12,7 +12,7 @@ from orthocal.losses.tilted import complete, of_rows
 
 if TYPE_CHECKING:
     from orthocal.arrays import Floats, Integers, Rows
-    from orthocal.laws import Law
+    from orthocal.distributions import Law
     from orthocal.losses.protocol import Origin, Overlap
 
 

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from orthocal.errors import OrthocalError
-from orthocal.nuisances.coarse import Coarse
+from orthocal.nuisances.binning import Coarse
 from orthocal.nuisances.wrapped import Standardised
 
 if TYPE_CHECKING:

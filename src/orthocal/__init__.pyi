@@ -1,0 +1,51 @@
+# The public names and where they live: type checkers read this table, and so does `orthocal` itself.
+
+from orthocal import datasets as datasets
+from orthocal import distributed as distributed
+from orthocal import losses as losses
+from orthocal import maps as maps
+from orthocal import nuisances as nuisances
+from orthocal import plots as plots
+from orthocal.assessment import Assessment as Assessment
+from orthocal.assessment import Comparison as Comparison
+from orthocal.assessment import assess as assess
+from orthocal.assessment import compare as compare
+from orthocal.calibration import CausalCalibrator as CausalCalibrator
+from orthocal.calibration import CrossCalibratedModel as CrossCalibratedModel
+from orthocal.calibrators import Auto as Auto
+from orthocal.calibrators import Constant as Constant
+from orthocal.calibrators import Histogram as Histogram
+from orthocal.calibrators import Identity as Identity
+from orthocal.calibrators import Isotonic as Isotonic
+from orthocal.calibrators import Linear as Linear
+from orthocal.calibrators import Platt as Platt
+from orthocal.calibrators import Shift as Shift
+from orthocal.calibrators import Spline as Spline
+from orthocal.effects import CATE as CATE
+from orthocal.effects import CATT as CATT
+from orthocal.effects import LATE as LATE
+from orthocal.effects import CausalDerivative as CausalDerivative
+from orthocal.effects import CVaRUnderTreatment as CVaRUnderTreatment
+from orthocal.effects import ExpectileUnderTreatment as ExpectileUnderTreatment
+from orthocal.effects import OverlapCATE as OverlapCATE
+from orthocal.effects import PseudoOutcome as PseudoOutcome
+from orthocal.effects import QuantileUnderTreatment as QuantileUnderTreatment
+from orthocal.effects import RelativeEffect as RelativeEffect
+from orthocal.effects.check import Population as Population
+from orthocal.effects.check import check_orthogonality as check_orthogonality
+from orthocal.errors import HonestyWarning as HonestyWarning
+from orthocal.errors import OrthocalError as OrthocalError
+from orthocal.errors import OverlapWarning as OverlapWarning
+from orthocal.errors import SkewWarning as SkewWarning
+from orthocal.export import to_python as to_python
+from orthocal.export import to_sql as to_sql
+from orthocal.losses import ExpectileLoss as ExpectileLoss
+from orthocal.losses import HingeLoss as HingeLoss
+from orthocal.losses import Loss as Loss
+from orthocal.losses import QuadraticLoss as QuadraticLoss
+from orthocal.mapfile import load as load
+from orthocal.mapfile import save as save
+from orthocal.orthogonal import orthogonal_loss as orthogonal_loss
+from orthocal.reporting.page import report as report
+
+__version__: str

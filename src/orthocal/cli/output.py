@@ -1,0 +1,168 @@
+"""From verdicts to files, pictures and words on the screen."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING, Any
+
+import typer
+
+from orthocal.cli.screen import show_plan
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
+    from pathlib import Path
+
+    from orthocal.assessment import Assessment
+    from orthocal.calibration.holdout import Verified
+    from orthocal.cli.planning import Plan
+    from orthocal.files.atomic import Results
+
+BEFORE = ("report.html", "map.json", "assessment.json", "before.png")
+AFTER = ("after.png", "before-after.png")
+"""What `calibrate` writes into its folder besides the table, the latter with rows to judge the map on."""
+
+
+def results_of_calibrate(
+    command: str, out: Path, holdout: float, table: Sequence[str], data: Sequence[Path]
+) -> Results:
+    """Return where the results of a calibration go, having seen that nothing is in the way."""
+    from orthocal.files.atomic import Results
+
+    found = Results(out, command, (*BEFORE, *(AFTER if holdout else ()), *table), tuple(data))
+    found.require_free()
+    return found
+
+
+def results_of_assess(out: Path, predictions: Sequence[str], data: Sequence[Path]) -> Results:
+    """Return where verdicts go, having seen that nothing is in the way."""
+    from orthocal.files.atomic import Results
+
+    found = Results(out, "assess", ("report.html", "assessment.json", *pictures(predictions)), tuple(data))
+    found.require_free()
+    return found
+
+
+def pictures(predictions: Iterable[str]) -> list[str]:
+    """Return the names of files of reliability pictures, one for each prediction."""
+    from orthocal.files.tables import file_names
+
+    return [f"reliability-{name}.png" for name in file_names(predictions)]
+
+
+def spread_over_seeds(plan: Plan, verdicts: Mapping[str, Assessment], draws: int) -> dict[str, str]:
+    """Judge again with other draws of the folds, and say how far the error moves: a loss is one draw."""
+    from dataclasses import replace
+
+    from orthocal.assessment import assess as judge
+    from orthocal.orthogonal import learn_cross
+
+    errors = {name: [verdict.error] for name, verdict in verdicts.items()}
+    for more in range(1, draws):
+        recipe = replace(plan.recipe, random_state=plan.recipe.random_state + more)
+        learnt = learn_cross(plan.effect, plan.observations, plan.X, plan.known, plan.folds, recipe)
+        for name, values in plan.predictions.items():
+            errors[name].append(judge(values, learnt.loss, draws=1, random_state=0).error)
+    return {
+        name: f"error over {draws} seeds   {', '.join(f'{e:.4g}' for e in found)}" for name, found in errors.items()
+    }
+
+
+def write_verdict(done: Verified, folder: Path, title: str, how: Mapping[str, str]) -> None:
+    """Write the report, the map, the verdict as JSON, and the pictures."""
+    from orthocal import plots
+    from orthocal.mapfile import save
+    from orthocal.reporting.page import report
+
+    report(done, folder / "report.html", title=title, how=how)
+    save(done.map, folder / "map.json")
+    write_json(record_of(done), folder / "assessment.json")
+    draw(done.before, folder / "before.png", title)
+    if done.after is not None:
+        draw(done.after, folder / "after.png", title)
+        plots.before_and_after(done.before, done.after, title=_plain(title)).savefig(
+            folder / "before-after.png", dpi=150
+        )
+
+
+def record_of(done: Verified) -> dict[str, Any]:
+    """Return the verdict before and after, ready for JSON."""
+    return {
+        "before": done.before.to_dict(),
+        "after": None if done.after is None else done.after.to_dict(),
+        "comparison": None if done.comparison is None else done.comparison.to_dict(),
+        "verified_on_unseen_rows": done.after is not None,
+        "errors_by_seed": [list(pair) for pair in done.by_seed],
+        "reason": done.reason,
+    }
+
+
+def print_verdict(done: Verified, *, err: bool = False) -> None:
+    """Print the verdict before and after, and what calibration did; to standard error on demand."""
+    for text in _words_of(done):
+        typer.echo(text, err=err)
+
+
+def _words_of(done: Verified) -> Iterator[str]:
+    from orthocal.assessment.status import story
+
+    yield f"BEFORE ({len(done.judged):,} rows)\n{done.before.summary()}\n"
+    if done.after is None or done.comparison is None:
+        yield "AFTER: not verified on unseen rows (--holdout 0).\n"
+        return
+    yield f"AFTER (the same {len(done.judged):,} rows, which the map never saw)\n{done.after.summary()}\n"
+    if done.reason:
+        yield f"Method: {done.reason}"
+    yield story(done.before, done.after, done.comparison)
+    if done.by_seed:
+        seeds = ", ".join(f"{before:.4g} to {after:.4g}" for before, after in done.by_seed)
+        yield f"Error before to after, over {len(done.by_seed)} draws of the folds: {seeds}\n"
+
+
+def draw(verdict: Assessment, path: Path, title: str) -> None:
+    """Draw one reliability picture to a file."""
+    from matplotlib import pyplot as plt
+
+    figure, ax = plt.subplots(figsize=(5.6, 5.8), layout="constrained")
+    verdict.plot(ax).set_title(_plain(title))
+    figure.savefig(path, dpi=150)
+    plt.close(figure)
+
+
+def _plain(title: str) -> str:
+    """Return a title in which a dollar is a dollar, not the start of a formula."""
+    return title.replace("$", r"\$")
+
+
+def write_json(record: Mapping[str, Any], path: Path) -> None:
+    """Write a record as JSON that any reader accepts."""
+    from orthocal.mapfile import write_text
+
+    write_text(path, to_text(record))
+
+
+def to_text(record: Mapping[str, Any]) -> str:
+    """Return a record as JSON that any reader accepts."""
+    return json.dumps(record, indent=1, allow_nan=False) + "\n"
+
+
+def announced(words: Mapping[str, str], dry_run: bool, as_json: bool) -> bool:
+    """Say what will be done, and whether that was all that was asked for."""
+    show_plan(words)
+    if dry_run:
+        print_json({"plan": dict(words)}, as_json)
+    return dry_run
+
+
+def print_json(record: Mapping[str, Any], as_json: bool) -> None:
+    """Print a record to standard output, if that was asked for."""
+    if as_json:
+        typer.echo(to_text(record), nl=False)
+
+
+def print_files(out: Path, *, err: bool = False) -> None:
+    """Name the files a run has written; of those in a folder inside, the folder."""
+    from orthocal.files.manifest import manifest_of
+
+    names = sorted({name.partition("/")[0] for name in manifest_of(out).files})
+    typer.echo(f"Wrote to {out}: {', '.join(names)}", err=err)

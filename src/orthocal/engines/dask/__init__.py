@@ -1,0 +1,1 @@
+"""Dask: partitions of a ``dask.dataframe``, wherever the user's client is connected to."""

@@ -1,0 +1,336 @@
+"""CausalCalibrator and assess for a dask.dataframe: columns by name, the rest as in memory."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any, Self
+
+import numpy as np
+from sklearn.base import BaseEstimator
+
+from orthocal.assessment.assess import Settings
+from orthocal.calibration.effect_models import prediction_of
+from orthocal.calibration.sklearn_api import EffectParameter, UnfittedError, effect_parameter
+from orthocal.effects import new_effect
+from orthocal.engines.dask.comparison import compared
+from orthocal.engines.dask.fit import fitted
+from orthocal.engines.dask.partition_loss import Columns
+from orthocal.engines.dask.preparation import (
+    ASKED,
+    Learning,
+    chosen,
+    covariates_of,
+    prepared,
+    require_dask,
+    with_asked,
+    with_sums,
+)
+from orthocal.engines.dask.source import Source
+from orthocal.engines.dask.verdict import judged
+from orthocal.errors import OrthocalError
+from orthocal.mapfile import save
+from orthocal.observations import alike
+
+if TYPE_CHECKING:
+    import os
+    from collections.abc import Mapping, Sequence
+
+    from orthocal.assessment import Assessment, Comparison
+    from orthocal.calibrators import Calibrator
+    from orthocal.effects import Effect
+    from orthocal.maps import Map
+
+
+class CausalCalibrator(BaseEstimator):  # type: ignore[misc]
+    """Calibrate predictions of causal effects that are too many for memory.
+
+    As `orthocal.CausalCalibrator`, with columns of a ``dask.dataframe`` in place of arrays. Folds come from a seeded hash of a
+    row's key, so that they do not depend on the partitions. Every pass over the data returns sums; only exact isotonic
+    calibration and verdicts move rows, by ranges of the prediction. What a lost worker did is done again by Dask.
+
+    Parameters
+    ----------
+    effect, folds, refinements, learners, clip, random_state
+        As in memory. `learners` take Dask arrays (those of ``lightgbm.dask``, by default), unless `sample` is given.
+    method : {"isotonic", "linear", "histogram", "identity"} or such a calibrator
+    estimator : object, optional
+        A fitted effect model, which is asked for predictions partition by partition.
+    scheme : {"cross"}
+        Nuisances cross-fitted, one map on all rows.
+    sample : int, optional
+        Learn nuisances on about so many rows, drawn by a seeded hash and gathered in one place, by any scikit-learn learner.
+    exact : bool, default False
+        Isotonic maps: False fits on a grid of 65,536 cells of the prediction, in one pass and without moving rows; see `bound_`.
+        True gives the map that fitting all rows at once would.
+
+    Attributes
+    ----------
+    map_ : Map
+    calibrator_ : calibrator
+    bound_ : float
+        Of an isotonic map on the grid with ``min_samples=1``: over any run of predictions that holds a share s of the mass, the
+        mean of the map is within ``2 * bound_ / s`` of the exact map's; the mean up to any prediction, within ``bound_`` of
+        the whole mass. 0 where the map is exact.
+    rows_ : int
+        How many rows it was fitted on.
+
+    Examples
+    --------
+    >>> from dask import dataframe as dd
+    >>> import pandas as pd
+    >>> from orthocal.datasets import simulate_cate
+    >>> data = simulate_cate(n=2000, random_state=0)
+    >>> table = pd.DataFrame(data.X, columns=[f"x{j}" for j in range(data.X.shape[1])])
+    >>> table = table.assign(y=data.y, a=data.treatment, tau=1 + 2 * data.effect, **data.nuisances)
+    >>> calibrator = CausalCalibrator(method="linear", random_state=0).fit(
+    ...     dd.from_pandas(table, npartitions=4), outcome="y", treatment="a", prediction="tau",
+    ...     nuisances={name: name for name in data.nuisances})
+    >>> calibrator.calibrate([1.0, 3.0]).round(1) + 0.0
+    array([0., 1.])
+    """
+
+    effect = EffectParameter()
+
+    def __init__(
+        self,
+        effect: str | Effect = "cate",
+        method: str | Calibrator = "isotonic",
+        *,
+        estimator: Any = None,
+        scheme: str = "cross",
+        folds: int = 5,
+        refinements: int = 2,
+        learners: Mapping[str, Any] | None = None,
+        clip: float = 0.01,
+        random_state: int | None = None,
+        sample: int | None = None,
+        exact: bool = False,
+    ) -> None:
+        self.effect = effect
+        self.method = method
+        self.estimator = estimator
+        self.scheme = scheme
+        self.folds = folds
+        self.refinements = refinements
+        self.learners = learners
+        self.clip = clip
+        self.random_state = random_state
+        self.sample = sample
+        self.exact = exact
+
+    def fit(
+        self,
+        frame: Any,
+        *,
+        outcome: str,
+        treatment: str,
+        prediction: str | None = None,
+        covariates: Sequence[str] | None = None,
+        instrument: str | None = None,
+        sample_weight: str | None = None,
+        groups: str | None = None,
+        key: str | None = None,
+        nuisances: Mapping[str, Any] | None = None,
+    ) -> Self:
+        """Learn the nuisances and the calibration map.
+
+        Parameters
+        ----------
+        frame : dask.dataframe.DataFrame
+        outcome, treatment, prediction, instrument, sample_weight, groups : str
+            Columns. `prediction` is asked of `estimator` when left out.
+        covariates : sequence of str, optional
+            All columns without another role, by default.
+        key : str, optional
+            Column that tells rows apart, whose hash gives folds and sample; the contents of prediction and covariates by default.
+        nuisances : mapping of str to (column name, number or callable), optional
+            Known nuisances. Where all are known nothing is learnt, and no covariate is read.
+        """
+        source = self._source(
+            frame,
+            Columns(
+                outcome,
+                treatment,
+                prediction or ASKED,
+                instrument,
+                sample_weight,
+                groups,
+                key,
+                tuple(covariates) if covariates is not None else (),
+                dict(nuisances or {}),
+            ),
+            covariates is None,
+        )
+        calibrator = fitted(self.method, source, exact=self.exact, refinements=self.refinements)
+        self.calibrator_: Calibrator = calibrator
+        self.map_: Map = calibrator.map_
+        self.rows_: int = calibrator.rows_  # type: ignore[attr-defined]
+        self.bound_: float = getattr(calibrator, "bound_", 0.0)
+        self.job_ = source.job
+        return self
+
+    def calibrate(self, prediction: Any) -> Any:
+        """Return the calibrated prediction for each prediction: of a Dask column a Dask column, else as in memory."""
+        map_ = self._require_fitted().map_
+        if hasattr(prediction, "map_partitions"):
+            return prediction.map_partitions(_calibrated, map_, meta=(prediction.name, "f8"))
+        return alike(map_.predict(prediction), prediction)
+
+    def predict(self, frame: Any) -> Any:
+        """Return the calibrated effect of each row, asking `estimator` for its prediction."""
+        self._require_fitted()
+        if self.estimator is None:
+            raise OrthocalError(
+                "`predict` must have an effect model to ask; `estimator` is None. Use calibrate(prediction)."
+            )
+        effect = new_effect(effect_parameter(self))
+        seen = frame[list(self.asked_)]
+        return seen.map_partitions(_predicted, self.estimator, effect, self.map_, meta=("effect", "f8"))
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Write the map as JSON, as `orthocal.save` does."""
+        save(self._require_fitted().map_, path)
+
+    def assess(
+        self,
+        frame: Any,
+        *,
+        calibrated: bool = True,
+        bins: int = 10,
+        level: float = 0.95,
+        cost: float | None = None,
+        by: Sequence[str] = (),
+        draws: int = 1000,
+        random_state: Any = None,
+    ) -> Assessment:
+        """Judge the calibrated prediction, or the one before it, on the rows of a frame with the columns of `fit`.
+
+        **Judge on rows the map has not seen.** Nuisances that were learnt in `fit` are asked of the same models.
+
+        Parameters
+        ----------
+        frame : dask.dataframe.DataFrame
+        calibrated : bool, default True
+            False judges the prediction as it was.
+        by : sequence of str
+            Columns of subgroups, of at most 12 levels each.
+        bins, level, cost, draws, random_state
+            As in `orthocal.assess`.
+        """
+        source = replace(self._source_of(frame, tuple(by)), map=self.map_ if calibrated else None)
+        return judged(source, Settings(bins, level, cost, {}, draws, random_state))
+
+    def compare(self, frame: Any, *, level: float = 0.95, cost: float | None = None) -> Comparison:
+        """Say whether calibration did good or harm on the rows of a frame with the columns of `fit`, in one pass.
+
+        The numbers of `orthocal.compare`. **Compare on rows the map has not seen.**
+
+        Parameters
+        ----------
+        frame : dask.dataframe.DataFrame
+        level, cost
+            As in `orthocal.compare`.
+        """
+        return compared(self._source_of(frame), self.map_, level=level, cost=cost)
+
+    def get_params(self, deep: bool = True) -> dict[str, Any]:
+        """Return the parameters, `effect` among them, whose attribute is a method."""
+        return {**super().get_params(deep), "effect": effect_parameter(self)}
+
+    def _source(self, frame: Any, columns: Columns, all_covariates: bool) -> Source:
+        effect = new_effect(effect_parameter(self))
+        if self.scheme != "cross":
+            raise OrthocalError(f"`scheme` must be 'cross' on Dask; it is {self.scheme!r}. Split the frame yourself.")
+        require_dask(frame)
+        self.asked_ = columns.covariates or covariates_of(frame, columns)
+        if columns.prediction == ASKED:
+            if self.estimator is None:
+                raise OrthocalError("`prediction` must be given, or an `estimator` to ask; both are left out.")
+            frame = with_asked(frame, self.estimator, effect, self.asked_)
+        settings = Learning(self.learners, self.folds, self.clip, self.random_state, self.sample)
+        return prepared(frame, columns, effect, settings, all_covariates)
+
+    def _source_of(self, frame: Any, by: tuple[str, ...] = ()) -> Source:
+        """Return the rows of a frame with the nuisances of `fit`."""
+        job = self._require_fitted().job_
+        require_dask(frame)
+        job = replace(job, columns=replace(job.columns, by=by))
+        if self.estimator is not None and job.columns.prediction == ASKED:
+            frame = with_asked(frame, self.estimator, job.effect, self.asked_)
+        job = replace(job, sums={}, bounds=None)
+        return with_sums(Source(chosen(frame, job.columns), job))
+
+    def _require_fitted(self) -> Self:
+        if "map_" not in self.__dict__:
+            raise UnfittedError(
+                "This CausalCalibrator must be fitted first. Call fit(frame, outcome=..., treatment=...)."
+            )
+        return self
+
+
+def assess(
+    frame: Any,
+    *,
+    outcome: str,
+    treatment: str,
+    prediction: str,
+    effect: str | Effect = "cate",
+    covariates: Sequence[str] | None = None,
+    instrument: str | None = None,
+    sample_weight: str | None = None,
+    groups: str | None = None,
+    key: str | None = None,
+    nuisances: Mapping[str, Any] | None = None,
+    learners: Mapping[str, Any] | None = None,
+    folds: int = 5,
+    clip: float = 0.01,
+    sample: int | None = None,
+    bins: int = 10,
+    level: float = 0.95,
+    cost: float | None = None,
+    by: Sequence[str] = (),
+    draws: int = 1000,
+    random_state: int | None = None,
+) -> Assessment:
+    """Judge a column of predicted effects of a ``dask.dataframe``: the numbers of `orthocal.assess`, wherever the rows are.
+
+    Parameters
+    ----------
+    frame : dask.dataframe.DataFrame
+    outcome, treatment, prediction, covariates, instrument, sample_weight, groups, key, nuisances
+        As in `CausalCalibrator.fit`.
+    effect, learners, folds, clip, sample
+        As in `CausalCalibrator`.
+    by : sequence of str
+        Columns of subgroups, of at most 12 levels each.
+    bins, level, cost, draws, random_state
+        As in `orthocal.assess`.
+    """
+    columns = Columns(
+        outcome,
+        treatment,
+        prediction,
+        instrument,
+        sample_weight,
+        groups,
+        key,
+        tuple(covariates) if covariates is not None else (),
+        dict(nuisances or {}),
+        tuple(by),
+    )
+    settings = Learning(learners, folds, clip, random_state, sample)
+    source = prepared(frame, columns, new_effect(effect), settings, covariates is None)
+    return judged(source, Settings(bins, level, cost, {}, draws, random_state))
+
+
+def _calibrated(part: Any, map_: Map) -> Any:
+    import pandas as pd
+
+    return pd.Series(map_.predict(part.to_numpy()), part.index, name=part.name, dtype=float)
+
+
+def _predicted(part: Any, estimator: Any, effect: Effect, map_: Map) -> Any:
+    import pandas as pd
+
+    values = map_.predict(prediction_of(estimator, part, effect)) if len(part) else np.empty(0)
+    return pd.Series(values, part.index, name="effect", dtype=float)

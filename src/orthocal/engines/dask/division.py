@@ -1,0 +1,78 @@
+"""Rows set apart by a seeded hash of what tells them apart: the same rows, however the table is partitioned."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+
+from orthocal.engines.dask.keys import folds_of, keys_of, sampled
+from orthocal.engines.dask.passes import merged, partitions
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from orthocal.arrays import Booleans, Integers
+
+OWN = 2**32
+"""Added to the seed, so that rows set apart have nothing to do with folds and samples of the same seed."""
+BUCKETS = 256
+"""Into which keys are hashed in order to see how many rows share one."""
+
+
+class Division(NamedTuple):
+    """How many rows a division leaves on either side."""
+
+    rows: int
+    held: int
+    buckets: Integers
+
+    def merge(self, other: Division) -> Division:
+        """Of both."""
+        return Division(self.rows + other.rows, self.held + other.held, self.buckets + other.buckets)
+
+    @property
+    def alike(self) -> float:
+        r"""Roughly how many rows share a key: 1 where no two do.
+
+        Sets of m rows with one key make the chi-square statistic of their buckets m times as large.
+        """
+        expected = self.rows / BUCKETS
+        return float(((self.buckets - expected) ** 2).sum() / expected / (BUCKETS - 1))
+
+
+def division(frame: Any, by: Sequence[str], share: float, seed: int) -> Division:
+    """Count the rows that `divided` will set apart, in one pass over the columns that tell rows apart."""
+    return merged(partitions(frame[list(by)]), _counts, Division.merge, tuple(by), share, seed)
+
+
+def divided(frame: Any, by: Sequence[str], share: float, seed: int) -> tuple[Any, Any]:
+    """Return the frame without about this share of its rows, and the frame of them.
+
+    Parameters
+    ----------
+    frame : dask.dataframe.DataFrame
+    by : sequence of str
+        Columns that tell rows apart; rows alike in them stay together.
+    share : float
+    seed : int
+    """
+    kept, held = (
+        frame.map_partitions(_side, tuple(by), share, seed, of_held, meta=frame, enforce_metadata=False)
+        for of_held in (False, True)
+    )
+    return kept, held
+
+
+def _held(part: Any, by: tuple[str, ...], share: float, seed: int) -> Booleans:
+    return sampled(keys_of(part[list(by)]), share, seed + OWN)
+
+
+def _side(part: Any, by: tuple[str, ...], share: float, seed: int, of_held: bool) -> Any:
+    return part[_held(part, by, share, seed) == of_held]
+
+
+def _counts(part: Any, number: int, by: tuple[str, ...], share: float, seed: int) -> Division:
+    del number
+    buckets = np.bincount(folds_of(keys_of(part[list(by)]), BUCKETS, seed + OWN), minlength=BUCKETS)
+    return Division(len(part), int(_held(part, by, share, seed).sum()), buckets)

@@ -1,0 +1,139 @@
+"""Calibrators fitted from summaries: the same maps as from the rows."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from functools import reduce, singledispatch
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from orthocal.calibrators import Histogram, Identity, Isotonic, Linear, new_calibrator
+from orthocal.calibrators.histogram import filled
+from orthocal.calibrators.isotonic import isotonic_map
+from orthocal.engines.dask.ranges import blocks, ranges
+from orthocal.engines.dask.sketches import Counts, histogram_wanted
+from orthocal.engines.dask.summaries import CELLS
+from orthocal.errors import OrthocalError, require_at_least, require_whole
+from orthocal.losses import QuadraticLoss, is_ratio
+from orthocal.maps import AffineMap, StepMap
+from orthocal.solvers.constants import ratios
+from orthocal.solvers.monotone import Blocks, pool
+
+if TYPE_CHECKING:
+    from orthocal.arrays import Floats
+    from orthocal.calibrators import Calibrator
+    from orthocal.engines.dask.source import Source
+
+
+@singledispatch
+def fit_on(calibrator: Any, source: Source, *, exact: bool) -> Calibrator:
+    """Return the calibrator fitted; one that has no summaries is refused."""
+    del source, exact
+    raise OrthocalError(
+        f"`method` must be one that sums are enough for: 'linear', 'histogram', 'isotonic' or 'identity'; it is "
+        f"{calibrator!r}. Fit it in memory on a sample."
+    )
+
+
+@fit_on.register(Identity)
+def _(calibrator: Identity, source: Source, *, exact: bool) -> Calibrator:
+    del exact
+    calibrator.rows_ = source.sketch.counts.rows
+    return calibrator.fit(np.zeros(1), QuadraticLoss(np.zeros(1), np.ones(1)))
+
+
+@fit_on.register(Linear)
+def _(calibrator: Linear, source: Source, *, exact: bool) -> Calibrator:
+    """By moments, in one pass."""
+    del exact
+    line = source.line()
+    calibrator.rows_ = line.rows
+    calibrator.map_ = AffineMap(*line.coefficients(source.pivot))
+    return calibrator
+
+
+@fit_on.register(Histogram)
+def _(calibrator: Histogram, source: Source, *, exact: bool) -> Calibrator:
+    """By sums of bins, whose edges are exact order statistics: a pass over the predictions, then one over all columns."""
+    del exact
+    require_whole(calibrator.bins, 1, "bins")
+    wanted = histogram_wanted(source.sketch.counts, calibrator.bins)
+    brackets = source.sketch.brackets(wanted, len(source.parts), source.kept)
+    edges, numerator, denominator = source.bracketed(brackets).bins(wanted, brackets, float(source.sketch.level[-1]))
+    if is_ratio(source.like):
+        last = filled(denominator)
+        edges, numerator, denominator = pool(np.append(edges, np.inf), last, numerator, denominator)
+        edges = edges[:-1]
+    calibrator.rows_ = source.sketch.counts.rows
+    calibrator.map_ = StepMap(edges, ratios(numerator, denominator))
+    return calibrator
+
+
+@fit_on.register(Isotonic)
+def _(calibrator: Isotonic, source: Source, *, exact: bool) -> Calibrator:
+    """Exactly, from blocks of ranges of the prediction; or on a grid, in one pass and without moving rows."""
+    require_at_least(calibrator.min_samples, 1, "min_samples")
+    if exact:
+        level, loss, count, calibrator.rows_ = _range_blocks(source)
+        calibrator.bound_ = 0.0
+    else:
+        cells = source.cells(source.rough_sketch.grid(CELLS), bounded=True)
+        if cells.is_uneven and source.is_rough:  # the partitions that were looked at are unlike the others
+            cells = source.cells(source.sketch.grid(CELLS), bounded=True)
+        calibrator.rows_, calibrator.bound_ = cells.counts.rows, cells.bound() / float(cells.denominator.sum())
+        level, loss, count = cells.as_rows()
+    calibrator.map_ = isotonic_map(level, loss, count, calibrator.min_samples)
+    return calibrator
+
+
+def _range_blocks(source: Source) -> tuple[Floats, QuadraticLoss, Floats, int]:
+    """Return (prediction, loss, count of rows) of the blocks of all ranges, each as one row; and how many rows there are."""
+    import dask
+
+    pieces = ranges(source)
+    facts = dask.compute(*[dask.delayed(_least_mass)(piece) for piece in pieces])
+    least, counts = min(mass for mass, _ in facts), reduce(Counts.merge, [one for _, one in facts])
+    if not least > 0:
+        raise OrthocalError(
+            f"Masses must be positive for exact isotonic calibration on Dask; one is {least:.4g}. Use exact=False."
+        )
+    scale = None if counts.are_alike else counts.factor
+    found = Blocks.together(dask.compute(*[dask.delayed(blocks)(piece, scale) for piece in pieces]))
+    return found.level, found.loss, found.weight, counts.rows
+
+
+def _least_mass(piece: Any) -> tuple[float, Counts]:
+    if not len(piece):
+        return np.inf, Counts(0, 0.0, True, np.inf, -np.inf)
+    return float(piece.loss.mass.min()), Counts.of(piece.loss.weight, len(piece))
+
+
+HINGE_CELLS, HINGE_STEPS = 2**11, 2**11
+"""Cells of the prediction and steps of the outcome, for losses whose sums are not enough."""
+
+
+def fitted(method: Any, source: Source, *, exact: bool, refinements: int = 0) -> Calibrator:
+    """Return a new calibrator, fitted."""
+    calibrator = new_calibrator(method)
+    if source.is_quadratic:
+        return fit_on(calibrator, source, exact=exact)
+    if exact:
+        raise OrthocalError(
+            f"`exact` must be False for a {type(source.like).__name__}; only quadratic losses have exact summaries."
+        )
+    _fit_pairs(calibrator, source)
+    for _ in range(refinements if source.depends_on_level else 0):
+        source = replace(source, level_map=calibrator.map_)
+        _fit_pairs(calibrator, source)
+    calibrator.rows_ = source.sketch.counts.rows  # type: ignore[attr-defined]
+    return calibrator
+
+
+def _fit_pairs(calibrator: Any, source: Source) -> None:
+    prediction, loss = source.pairs(HINGE_CELLS, HINGE_STEPS)
+    if isinstance(calibrator, Isotonic):  # whose blocks hold so many rows, not pairs
+        count = loss.weight * source.sketch.counts.factor
+        calibrator.map_ = isotonic_map(prediction, loss, count, calibrator.min_samples)
+    else:
+        calibrator.fit(prediction, loss)

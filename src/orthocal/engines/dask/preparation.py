@@ -1,0 +1,194 @@
+"""From a frame and column names to partitions that know their loss."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+
+from orthocal.calibration.effect_models import prediction_of
+from orthocal.effects import SummedEffect, sums_of
+from orthocal.effects.origin import origin_of
+from orthocal.engines.dask.partition_loss import Columns, Job, fitted_of, known_of, observed, require_columns
+from orthocal.engines.dask.passes import merged, partitions
+from orthocal.engines.dask.separable import require_separable, require_separable_targets, stand_ins
+from orthocal.engines.dask.source import Source
+from orthocal.engines.dask.training import (
+    encoding_of,
+    probe,
+    probe_all,
+    require_defined,
+    train_on_partitions,
+    train_on_sample,
+)
+from orthocal.errors import OrthocalError, require_inside, require_whole
+from orthocal.nuisances.cross_fit import Fitted
+from orthocal.nuisances.recipe import Recipe
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from orthocal.effects import Effect
+
+ASKED = "prediction of the estimator"
+"""Column that an effect model's own predictions get."""
+
+
+@dataclass(frozen=True)
+class Learning:
+    """How nuisances are learnt: everything that is not data."""
+
+    learners: Mapping[str, Any] | None
+    folds: int
+    clip: float
+    random_state: int | None
+    sample: int | None
+
+    def __post_init__(self) -> None:
+        require_inside(self.clip, 0, 0.5, "clip")
+        require_whole(self.folds, 2, "folds")
+        if self.sample is not None:
+            require_whole(self.sample, 1, "sample")
+        if self.random_state is not None:
+            require_whole(self.random_state, 0, "random_state")
+
+    @property
+    def seed(self) -> int:
+        """Of folds, sample and learners."""
+        return 0 if self.random_state is None else int(self.random_state)
+
+
+def prepared(frame: Any, columns: Columns, effect: Effect, how: Learning, all_covariates: bool) -> Source:
+    """Check the columns, learn what is not given, and return the partitions with all they need to know their loss."""
+    require_dask(frame)
+    require_columns(columns, list(frame.columns))
+    known = replace(columns, covariates=())
+    few = probe(partitions(chosen(frame, known)), known, effect)
+    wanted, divisors = require_defined(effect, observed(few, known), known)
+    job = Job(known, effect, how.clip, how.folds, how.seed, divisors=divisors)
+    learners: dict[str, Any] = {}
+    unknown = [n.name for n in wanted if not set(n.names) <= set(columns.given)]
+    if unknown:  # learning takes many passes, so that one more is spent on seeing every treatment level
+        every = probe_all(partitions(chosen(frame, known)), known)
+        wanted, divisors = require_defined(effect, observed(every, known), known)
+    if unknown or any(callable(value) for value in columns.given.values()):
+        names = covariates_of(frame, known) if all_covariates else columns.covariates
+        job = replace(job, columns=replace(columns, covariates=names))
+        job = replace(job, encoding=encoding_of(partitions(frame[list(names)]), job.columns))
+    seen = few if job.columns == known else probe(partitions(chosen(frame, job.columns)), job.columns, effect)
+    checked = _is_separable(seen, job, how)
+    if unknown:
+        job, learners = _learnt(frame, job, how)
+    if not checked:
+        rows = observed(seen, job.columns, job.encoding)
+        require_separable(effect, rows, fitted_of(seen, rows, job))
+    learnt = {n.name: learners.get(n.name, "") for n in wanted}
+    recipe = Recipe(None, how.clip, how.random_state)
+    origin = origin_of(effect, wanted, set(columns.given), learnt, how.folds, recipe, 0)
+    return with_sums(Source(chosen(frame, job.columns), replace(job, origin=origin)))
+
+
+def _is_separable(seen: Any, job: Job, how: Learning) -> bool:
+    """Refuse an effect that depends on more than a partition; False where only what is learnt can show it."""
+    rows = observed(seen, job.columns, job.encoding)
+    wanted = list(job.effect.nuisances(rows))
+    try:
+        given = {name: known_of(name, value, seen, job) for name, value in job.columns.given.items()}
+    except OrthocalError:  # what is wrong with the rows is said with their partition, when it is asked
+        return True
+    if how.sample is None and set(given) < {name for n in wanted for name in n.names}:
+        require_separable_targets(job.effect, rows)
+    values = stand_ins(wanted, given, len(rows))
+    if values is None:
+        return False
+    require_separable(job.effect, rows, Fitted(values, job.clip))
+    return True
+
+
+def require_dask(frame: Any) -> None:
+    """The frame is one of Dask."""
+    if not hasattr(frame, "to_delayed"):
+        raise OrthocalError(
+            f"`frame` must be a dask.dataframe; it is a {type(frame).__name__}. Use orthocal.CausalCalibrator for data in memory."
+        )
+
+
+def chosen(frame: Any, columns: Columns) -> Any:
+    """Return the columns that are needed, so that no other is read."""
+    require_columns(columns, list(frame.columns))
+    return frame[columns.needed]
+
+
+def with_asked(frame: Any, estimator: Any, effect: Effect, covariates: Sequence[str]) -> Any:
+    """Add the predictions of an effect model, asked partition by partition; it sees the covariates only."""
+    asked = frame[list(covariates)].map_partitions(_asked, estimator, effect, meta=(ASKED, "f8"))
+    return frame.assign(**{ASKED: asked})
+
+
+def covariates_of(frame: Any, columns: Columns) -> tuple[str, ...]:
+    """Return all columns without another role."""
+    taken = set(replace(columns, by=(), covariates=()).needed)
+    return tuple(name for name in frame.columns if name not in taken)
+
+
+def _asked(part: Any, estimator: Any, effect: Effect) -> Any:
+    import pandas as pd
+
+    return pd.Series(prediction_of(estimator, part, effect) if len(part) else np.empty(0), part.index, dtype=float)
+
+
+def _learnt(frame: Any, job: Job, how: Learning) -> tuple[Job, dict[str, Any]]:
+    """Return the job with trained models, and how its learners are written."""
+    source = Source(chosen(frame, job.columns), job)
+    if how.sample is None:
+        probed = probe_all(source.parts, job.columns)
+        trained = train_on_partitions(source.parts, job, how.learners, probed)
+    else:
+        share = how.sample / source.sketch.counts.rows
+        trained = train_on_sample(source.parts, job, how.learners, share)
+    return replace(job, trained=trained), {t.nuisance.name: t.models[0].model for t in trained}
+
+
+class Facts(NamedTuple):
+    """What the loss of a row must know of all rows."""
+
+    sums: dict[str, Any]
+    bounds: tuple[float, float]
+
+    def merge(self, other: Facts) -> Facts:
+        """Of both."""
+        low, high = zip(self.bounds, other.bounds, strict=True)
+        return Facts({name: _added(one, other.sums[name]) for name, one in self.sums.items()}, (min(low), max(high)))
+
+
+def _added(one: Any, other: Any) -> Any:
+    """Add arrays of which one may know fewer folds than the other."""
+    if one.shape == other.shape:
+        return one + other
+    wider = max(one.shape[-1], other.shape[-1])
+    fill = [np.concatenate([a, np.zeros((*a.shape[:-1], wider - a.shape[-1]))], axis=-1) for a in (one, other)]
+    return fill[0] + fill[1]
+
+
+def with_sums(source: Source) -> Source:
+    """Return the source with what its effect must know of all rows, where it must."""
+    if not isinstance(source.job.effect, SummedEffect):
+        return source
+    facts = merged(source.parts, _facts, Facts.merge, source.job)
+    bounds = facts.bounds if np.isfinite(facts.bounds).all() else None
+    return replace(source, job=replace(source.job, sums=facts.sums, bounds=bounds))
+
+
+def _facts(part: Any, number: int, job: Job) -> Facts:
+    del number
+    observations = observed(part, job.columns, job.encoding)
+    fitted = fitted_of(part, observations, job)
+    sums = sums_of(job.effect, observations, fitted)
+    loss = job.effect.loss(observations, replace(fitted, sums=_harmless(sums)))
+    return Facts(sums, loss.bounds)
+
+
+def _harmless(sums: dict[str, Any]) -> dict[str, Any]:
+    """Stand-ins for sums, so that the bounds of a loss can be had where a partition lacks an arm."""
+    return {name: np.ones_like(one) for name, one in sums.items()}

@@ -1,0 +1,225 @@
+"""Partitions and what can be asked of them: sketches, sums, rows in the order of their predictions."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from functools import cached_property, reduce
+from typing import TYPE_CHECKING, Any, cast
+
+import numpy as np
+
+from orthocal.engines.dask.partition_loss import Job, loss_of
+from orthocal.engines.dask.passes import each, merged, partitions
+from orthocal.engines.dask.sketches import Sketch
+from orthocal.engines.dask.summaries import Bracketed, Cells, Line, Pairs
+from orthocal.errors import OrthocalError, UnavailableError
+from orthocal.losses import Loss, QuadraticLoss, without_overlap
+from orthocal.observations import as_numbers
+
+if TYPE_CHECKING:
+    from orthocal.arrays import Floats
+    from orthocal.maps import Map
+
+SPREAD = 8
+"""Partitions that a rough sketch looks at."""
+KEPT = 2**20
+"""Predictions that sketches of all partitions keep together."""
+
+
+@dataclass(frozen=True, eq=False)
+class Source:
+    """The partitions of a table and the job to be done on them.
+
+    Parameters
+    ----------
+    frame : dask.dataframe.DataFrame
+        The columns that are needed.
+    job : Job
+    map : Map, optional
+        Of the predictions, before anything is asked of them.
+    level_map : Map, optional
+        The loss is taken at this map of the predictions, where it depends on the level; the predictions stay as they are.
+    """
+
+    frame: Any
+    job: Job
+    map: Map | None = None
+    level_map: Map | None = None
+
+    @cached_property
+    def parts(self) -> list[Any]:
+        """Every partition, all columns."""
+        return partitions(self.frame)
+
+    @cached_property
+    def prediction_parts(self) -> list[Any]:
+        """Every partition, predictions and weights only: for passes that need no more."""
+        columns = self.job.columns
+        return partitions(self.frame[[name for name in (columns.prediction, columns.sample_weight) if name]])
+
+    @property
+    def kept(self) -> int:
+        """Predictions that one partition's sketch keeps."""
+        return int(np.clip(KEPT // max(len(self.parts), 1), 2**10, 2**16))
+
+    @cached_property
+    def sketch(self) -> Sketch:
+        """Of all predictions."""
+        return merged(self.prediction_parts, _sketch, Sketch.merge, self.job, self.map, self.kept)
+
+    @cached_property
+    def rough_sketch(self) -> Sketch:
+        """Of the predictions of a few partitions, spread over all; of all where those have no rows."""
+        few = [
+            one for one in each(_spread(self.prediction_parts), _sketch, self.job, self.map, 2**16) if one is not None
+        ]
+        return reduce(Sketch.merge, few) if few else self.sketch
+
+    @property
+    def is_rough(self) -> bool:
+        """Whether the rough sketch is not that of all partitions."""
+        return len(_spread(self.prediction_parts)) < len(self.prediction_parts)
+
+    def bracketed(self, brackets: Floats) -> Bracketed:
+        """Return sums between the ends of intervals, and the rows inside them."""
+        return merged(self.parts, _bracketed, Bracketed.merge, self.job, self.map, brackets)
+
+    def line(self) -> Line:
+        """Return the moments of a straight line."""
+        return merged(self.parts, _line, Line.merge, self.job, self.map, self.pivot)
+
+    def cells(self, edges: Floats, *, bounded: bool = False) -> Cells:
+        """Return the sums of the cells between these edges."""
+        return merged(self.parts, _cells, Cells.merge, self.job, self.map, edges, bounded)
+
+    def pairs(self, cells: int, steps: int) -> tuple[Floats, Any]:
+        """Return (prediction, loss) of all rows, those with nearly the same prediction and outcome put together."""
+        edges, outcomes = self.sketch.grid(cells), self.outcomes.grid(steps)
+        highest = float(self.sketch.level[-1]), float(self.outcomes.level[-1])
+        found = merged(self.parts, _pairs, Pairs.merge, self.job, self.map, self.level_map, edges, outcomes)
+        return found.rows(self.like, edges, outcomes, highest)
+
+    @cached_property
+    def outcomes(self) -> Sketch:
+        """Of all outcomes."""
+        return merged(self.parts, _outcomes, Sketch.merge, self.job, self.kept)
+
+    @cached_property
+    def _first(self) -> tuple[Loss, float]:
+        """The loss of a few rows, and the mean prediction of their partition."""
+        for number, part in enumerate(self.parts):
+            (found,) = each([part], _few, self.job, self.map, first=number)
+            if found is not None:
+                return found
+        raise OrthocalError("The data must have rows that count; every partition is empty, or of weight 0.")
+
+    @property
+    def _first_rows(self) -> Loss:
+        return self._first[0]
+
+    @property
+    def pivot(self) -> float:
+        """A prediction among the others, about which moments are taken."""
+        return self._first[1]
+
+    @property
+    def like(self) -> Loss:
+        """A loss of a few rows, of the kind that all have."""
+        loss = without_overlap(self._first_rows)
+        if self.job.origin is None or not hasattr(loss, "origin"):
+            return loss
+        return cast("Loss", replace(cast("Any", loss), origin=self.job.origin))
+
+    @property
+    def is_quadratic(self) -> bool:
+        """Whether sums are enough for the loss."""
+        return isinstance(self._first_rows, QuadraticLoss)
+
+    @property
+    def depends_on_level(self) -> bool:
+        """Whether the loss is another at another level."""
+        return getattr(self._first_rows, "law", None) is not None
+
+    @property
+    def has_overlap(self) -> bool:
+        """Whether the loss tells how well treatment levels overlap."""
+        return self._first_rows.overlap is not None
+
+
+def _predicted(part: Any, job: Job, map_: Map | None) -> tuple[Floats, Floats | None]:
+    """Predictions and weights of a partition; rows of weight 0 are left out."""
+    columns = job.columns
+    prediction = as_numbers(part[columns.prediction], "prediction")
+    weight = None if columns.sample_weight is None else as_numbers(part[columns.sample_weight], "sample_weight")
+    if weight is not None and not weight.all():
+        prediction, weight = prediction[weight > 0], weight[weight > 0]
+    return prediction if map_ is None else map_.predict(prediction), weight
+
+
+def _sketch(part: Any, number: int, job: Job, map_: Map | None, keep: int) -> Sketch | None:
+    del number
+    prediction, weight = _predicted(part, job, map_)
+    return Sketch.of(prediction, weight, keep) if len(prediction) else None
+
+
+def judged(part: Any, job: Job, map_: Map | None) -> tuple[Floats, Any]:
+    """Return the predictions of a partition, calibrated where there is a map, and their loss there."""
+    prediction, loss = loss_of(part, job)
+    if map_ is not None:
+        prediction = map_.predict(prediction)
+    return prediction, loss.at(prediction)
+
+
+def _quadratic(part: Any, job: Job, map_: Map | None) -> tuple[Floats, QuadraticLoss]:
+    prediction, loss = judged(part, job, map_)
+    assert isinstance(loss, QuadraticLoss)  # noqa: S101  # others are not summed
+    return prediction, loss
+
+
+def _line(part: Any, number: int, job: Job, map_: Map | None, pivot: float) -> Line | None:
+    del number
+    prediction, loss = _quadratic(part, job, map_)
+    return Line.of(prediction, loss, pivot) if len(prediction) else None
+
+
+def _cells(part: Any, number: int, job: Job, map_: Map | None, edges: Floats, bounded: bool) -> Cells | None:
+    del number
+    prediction, loss = _quadratic(part, job, map_)
+    return Cells.of(prediction, loss, edges, bounded=bounded) if len(prediction) else None
+
+
+def _pairs(
+    part: Any, number: int, job: Job, map_: Map | None, level_map: Map | None, edges: Floats, outcomes: Floats
+) -> Pairs | None:
+    del number
+    prediction, loss = judged(part, job, map_)
+    if level_map is not None:
+        loss = loss.at(level_map.predict(prediction))
+    return Pairs.of(prediction, loss, edges, outcomes) if len(prediction) else None
+
+
+def _outcomes(part: Any, number: int, job: Job, keep: int) -> Sketch | None:
+    del number
+    prediction, loss = loss_of(part, job)
+    if not hasattr(loss, "outcome"):
+        raise UnavailableError(
+            f"A {type(loss).__name__} must have outcomes to be put on a grid; it has none. Calibrate a sample in memory."
+        )
+    return Sketch.of(loss.outcome, None, keep) if len(prediction) else None
+
+
+def _bracketed(part: Any, number: int, job: Job, map_: Map | None, brackets: Floats) -> Bracketed | None:
+    del number
+    prediction, loss = _quadratic(part, job, map_)
+    return Bracketed.of(prediction, loss, brackets) if len(prediction) else None
+
+
+def _spread(parts: list[Any]) -> list[Any]:
+    """Return a few partitions, from the first to the last."""
+    return [parts[k] for k in np.unique(np.linspace(0, len(parts) - 1, SPREAD).astype(int))] if parts else parts
+
+
+def _few(part: Any, number: int, job: Job, map_: Map | None) -> tuple[Loss, float] | None:
+    del number
+    prediction, loss = judged(part, job, map_)
+    return (loss[np.arange(min(len(loss), 2))], float(prediction.mean())) if len(prediction) else None

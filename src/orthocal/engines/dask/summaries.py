@@ -1,0 +1,258 @@
+"""Summaries of rows that can be merged: what maps are fitted from when rows cannot be gathered."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+
+from orthocal.arrays import group_sums, is_constant, ordered, step_of
+from orthocal.assessment.sweeps import Runs
+from orthocal.engines.dask.sketches import Counts
+from orthocal.errors import require_positive_mass
+from orthocal.losses import QuadraticLoss, of_columns
+from orthocal.solvers.affine import line_of
+from orthocal.solvers.monotone import Blocks, pool
+
+if TYPE_CHECKING:
+    from orthocal.arrays import Booleans, Floats, Integers
+
+CELLS, UNEVEN = 2**16, 32
+"""Of the grid on which a map is fitted in one pass; and times its share that a cell may hold before the grid is drawn again."""
+
+
+class Line(NamedTuple):
+    r"""Moments of a straight line about a pivot, which is the same for all parts.
+
+    Parameters
+    ----------
+    sums : array
+        :math:`\sum d, \sum n, \sum dx, \sum nx, \sum dx^2` with :math:`x` the prediction minus the pivot.
+    low, high : float
+        Range of the predictions.
+    rows : int
+    """
+
+    sums: Floats
+    low: float
+    high: float
+    rows: int
+
+    @classmethod
+    def of(cls, prediction: Floats, loss: QuadraticLoss, pivot: float) -> Line:
+        """Of some rows."""
+        x, n, d = prediction - pivot, loss.numerator, loss.denominator
+        sums = np.array([d.sum(), n.sum(), d @ x, n @ x, (d * x) @ x])
+        return cls(sums, float(prediction.min()), float(prediction.max()), len(prediction))
+
+    def merge(self, other: Line) -> Line:
+        """Of both."""
+        return Line(
+            self.sums + other.sums, min(self.low, other.low), max(self.high, other.high), self.rows + other.rows
+        )
+
+    def coefficients(self, pivot: float) -> tuple[float, float]:
+        """Return (intercept, slope) of the best line."""
+        mass, numerator, first, pulled, second = self.sums.tolist()
+        require_positive_mass(mass)
+        if self.low == self.high:
+            return numerator / mass, 0.0
+        shift = first / mass
+        return line_of(numerator / mass, pivot + shift, second - shift * first, pulled - shift * numerator)
+
+
+@dataclass(frozen=True, eq=False)
+class Cells:
+    """Sums of rows by cells of the prediction.
+
+    Parameters
+    ----------
+    numerator, denominator, weight, rows : array
+    low, high : array
+        Lowest and highest prediction; infinite where there is none.
+    counts : Counts
+        How the weights count.
+    squares : array of shape (3, cells)
+        Of n, n d and d, for the bound; empty where none is wanted.
+    """
+
+    numerator: Floats
+    denominator: Floats
+    weight: Floats
+    rows: Floats
+    low: Floats
+    high: Floats
+    counts: Counts
+    squares: Floats
+
+    @classmethod
+    def of(cls, prediction: Floats, loss: QuadraticLoss, edges: Floats, *, bounded: bool) -> Cells:
+        """Of some rows, which are sorted, so that cells are runs."""
+        order, level = ordered(prediction)
+        runs, n = Runs(level, edges), loss.numerator[order]
+        rows, ends = runs.size.astype(float), np.cumsum(runs.size)
+        low = np.where(rows > 0, level[np.minimum(ends - runs.size, len(level) - 1)], np.inf)
+        high = np.where(rows > 0, level[np.maximum(ends, 1) - 1], -np.inf)
+        total = runs.sums(n)
+        squared = runs.sums(n * n) if bounded else np.empty(0)
+        if loss.weight is loss.denominator and is_constant(loss.weight):  # then sums of masses only count rows
+            each = float(loss.weight[0])
+            counts = Counts(len(level), each * len(level), each == np.floor(each), each, each)
+            squares = np.array([squared, each * total, each**2 * rows]) if bounded else np.empty((3, 0))
+            return cls(total, mass := each * rows, mass, rows, low, high, counts, squares)
+        d = loss.denominator[order]
+        mass = runs.sums(d)
+        weight = mass if loss.weight is loss.denominator else runs.sums(loss.weight[order])
+        squares = np.array([squared, runs.sums(n * d), runs.sums(d * d)]) if bounded else np.empty((3, 0))
+        return cls(total, mass, weight, rows, low, high, Counts.of(loss.weight, len(level)), squares)
+
+    def merge(self, other: Cells) -> Cells:
+        """Of both."""
+        mass = self.denominator + other.denominator
+        same = self.weight is self.denominator and other.weight is other.denominator
+        return Cells(
+            self.numerator + other.numerator,
+            mass,
+            mass if same else self.weight + other.weight,
+            self.rows + other.rows,
+            np.minimum(self.low, other.low),
+            np.maximum(self.high, other.high),
+            self.counts.merge(other.counts),
+            self.squares + other.squares,
+        )
+
+    @property
+    def is_uneven(self) -> bool:
+        """Whether a cell of more than one prediction holds many times its share of the weight."""
+        share = self.weight[self.low < self.high] / self.weight.sum()
+        return bool(share.max(initial=0.0) > UNEVEN / len(self.weight))
+
+    def bound(self) -> float:
+        r"""Return how far a map fitted on cells can be from the exact one.
+
+        Summed up to any prediction, the two differ by at most this much: :math:`|\sum_{\theta_i \le t} d_i (f_i - g_i)|`. The
+        walk of exact sums strays from its chord over a cell by at most :math:`\tfrac12\sum|n_i - c\,d_i|`, with c the cell's
+        ratio, and that by Cauchy and Schwarz by half the root of rows times squares.
+        """
+        ratio = np.divide(
+            self.numerator, self.denominator, out=np.zeros_like(self.numerator), where=self.denominator > 0
+        )
+        left = self.squares[0] - 2 * ratio * self.squares[1] + ratio**2 * self.squares[2]
+        return float(0.5 * np.sqrt(self.rows * np.maximum(left, 0.0)).max())
+
+    def as_rows(self) -> tuple[Floats, QuadraticLoss, Floats]:
+        """Return (highest prediction, loss, count of rows) of the cells that have rows, each as one row."""
+        some = np.flatnonzero(self.rows)
+        loss = QuadraticLoss(self.numerator[some], self.denominator[some], self.weight[some])
+        return self.high[some], loss, self.rows[some] if self.counts.are_alike else loss.weight * self.counts.factor
+
+
+@dataclass(frozen=True, eq=False)
+class Bracketed:
+    """Sums of rows between the ends of some intervals, and the rows inside them, tied ones together.
+
+    Parameters
+    ----------
+    ends : array
+        Of the intervals, each once.
+    sums : array of shape (3, cells)
+        Numerators, denominators and weights between the ends.
+    inside : Blocks
+        Predictions inside an interval, in order.
+    """
+
+    ends: Floats
+    sums: Floats
+    inside: Blocks
+
+    @classmethod
+    def of(cls, prediction: Floats, loss: QuadraticLoss, brackets: Floats) -> Bracketed:
+        """Of some rows."""
+        ends = np.unique(brackets[np.isfinite(brackets)])
+        cell, count = step_of(prediction, ends), len(ends) + 1
+        columns = (loss.numerator, loss.denominator, loss.weight)
+        sums = np.array([group_sums(cell, column, count) for column in columns])
+        rows = np.flatnonzero(_covered(ends, brackets)[cell])
+        order = rows[np.argsort(prediction[rows], kind="stable")]
+        return cls(ends, sums, _pooled_ties(Blocks(prediction[order], *(column[order] for column in columns))))
+
+    def merge(self, other: Bracketed) -> Bracketed:
+        """Of both."""
+        both = Blocks.together([self.inside, other.inside])
+        order = np.argsort(both.level, kind="stable")
+        return Bracketed(self.ends, self.sums + other.sums, _pooled_ties(Blocks(*(column[order] for column in both))))
+
+    def bins(self, wanted: Floats, brackets: Floats, highest: float) -> tuple[Floats, Floats, Floats]:
+        """Return (edges, numerators, denominators) of the bins whose edges are where the running weight reaches these."""
+        running, found = np.concatenate([[0.0], np.cumsum(self.sums[2])]), []
+        for reach, (low, high) in zip(wanted, brackets, strict=True):
+            below = running[np.searchsorted(self.ends, low, side="right")] if np.isfinite(low) else 0.0
+            a, b = np.searchsorted(self.inside.level, [low, high], side="right")
+            place = np.searchsorted(below + np.cumsum(self.inside.weight[a:b]), reach * (1 - 1e-11), side="left")
+            if place >= b - a or below >= reach:
+                raise AssertionError("the bracket of a quantile does not hold it")
+            found.append(float(self.inside.level[a + place]))
+        edges = np.array(sorted({edge for edge in found if edge < highest}))
+        outside = np.flatnonzero(~_covered(self.ends, brackets))
+        level = np.concatenate([np.append(self.ends, np.inf)[outside], self.inside.level])
+        bins = np.searchsorted(edges, level, side="left").astype(np.int64)
+        pairs = zip(self.sums[:2], (self.inside.numerator, self.inside.denominator), strict=True)
+        n, d = (group_sums(bins, np.concatenate([sums[outside], own]), len(edges) + 1) for sums, own in pairs)
+        return edges, n, d
+
+
+def _covered(ends: Floats, brackets: Floats) -> Booleans:
+    """Return which of the cells between the ends lie in an interval ( , ]; all of a cell does, or nothing."""
+    upper = np.append(ends, np.inf)[:, None]
+    return np.asarray(((upper > brackets[:, 0]) & (upper <= brackets[:, 1])).any(axis=1))
+
+
+def _pooled_ties(blocks: Blocks) -> Blocks:
+    level = blocks.level
+    return Blocks(*pool(level, np.flatnonzero(level[1:] != level[:-1]), *blocks[1:])) if len(level) else blocks
+
+
+@dataclass(frozen=True, eq=False)
+class Pairs:
+    """Sums of a loss with outcomes by pairs of a cell of the prediction and a step of the outcome: the pairs that occur.
+
+    Quantiles follow any increasing change of the outcome. So the best nondecreasing map of the hinge loss on cells, with
+    outcomes moved up to their step, is that of the outcomes as they are, moved up: off by less than a step.
+    """
+
+    code: Integers
+    slope: Floats
+    tilt: Floats
+    weight: Floats
+
+    @classmethod
+    def of(cls, prediction: Floats, loss: Any, edges: Floats, outcomes: Floats) -> Pairs:
+        """Of some rows."""
+        cell = np.searchsorted(edges, prediction, side="left")
+        step = np.searchsorted(outcomes, loss.outcome, side="left")
+        return cls._summed(cell * (len(outcomes) + 1) + step, loss.slope, loss.tilt, loss.weight)
+
+    @classmethod
+    def _summed(cls, code: Integers, *columns: Floats) -> Pairs:
+        codes, place = np.unique(code, return_inverse=True)
+        slope, tilt, weight = (group_sums(place, column, len(codes)) for column in columns)
+        return cls(codes, slope, tilt, weight)
+
+    def merge(self, other: Pairs) -> Pairs:
+        """Of both."""
+        both = zip(*((p.code, p.slope, p.tilt, p.weight) for p in (self, other)), strict=True)
+        code, *columns = (np.concatenate(pair) for pair in both)
+        return self._summed(code, *columns)
+
+    def rows(self, like: Any, edges: Floats, outcomes: Floats, highest: tuple[float, float]) -> tuple[Floats, Any]:
+        """Return (prediction, loss) with one row for each pair: its cell's and its step's upper edge."""
+        cell, step = np.divmod(self.code, len(outcomes) + 1)
+        columns = {
+            "outcome": np.append(outcomes, highest[1])[step],
+            "slope": self.slope,
+            "tilt": self.tilt,
+            "offset": np.zeros(len(self.code)),
+            "weight": self.weight,
+        }
+        return np.append(edges, highest[0])[cell], of_columns(like, columns)

@@ -1,0 +1,235 @@
+"""Nuisances from partitions: by learners that train on Dask collections, or by any learner on a sample."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from sklearn.base import clone
+
+from orthocal.engines.dask.keys import folds_of, sampled
+from orthocal.engines.dask.partition_loss import Columns, Job, Trained, observed, row_keys
+from orthocal.engines.dask.passes import each
+from orthocal.errors import OrthocalError, UnavailableError
+from orthocal.folds import generator
+from orthocal.nuisances.cross_fit import Learnt, fit_one
+from orthocal.nuisances.learners import choose_learners
+from orthocal.nuisances.wrapped import Standardised
+from orthocal.observations import Encoding, Observations, encode
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from orthocal.effects import Effect
+    from orthocal.nuisances import Nuisance
+
+PROBED, MOST_LEVELS = 300, 50
+SETTINGS = {"n_estimators": 200, "max_depth": 3, "num_leaves": 8, "learning_rate": 0.1, "verbosity": -1}
+"""Of LightGBM on Dask: shallow trees, as in memory; there is no early stopping on a cluster."""
+
+
+def probe(parts: Sequence[Any], columns: Columns, effect: Effect) -> Any:
+    """Return a few rows, with every treatment level of the partitions that had to be looked at, until the effect is defined."""
+    import pandas as pd
+
+    found: list[Any] = []
+    problem: OrthocalError | None = None
+    for number, part in enumerate(parts):
+        (few,) = each([part], _few, columns, first=number)
+        if few is None:
+            continue
+        found.append(few)
+        together = pd.concat(found, ignore_index=True)
+        try:
+            effect.nuisances(observed(together, columns))
+        except OrthocalError as error:
+            problem = error
+        else:
+            return together
+    raise problem or OrthocalError("The data must have rows; every partition is empty.")
+
+
+def probe_all(parts: Sequence[Any], columns: Columns) -> Any:
+    """Return a few rows of every partition, with every treatment level, and an outcome that is not 0 or 1 where there is one."""
+    import pandas as pd
+
+    found = [few for few in each(parts, _few, columns, PROBED // len(parts) + 1) if few is not None]
+    return pd.concat(found, ignore_index=True)
+
+
+def _few(part: Any, number: int, columns: Columns, first: int = PROBED) -> Any:
+    """Question: the first rows, one of each level of treatment and instrument, and one whose outcome is not 0 or 1."""
+    del number
+    observed(part, replace(columns, covariates=()))
+    keep = np.zeros(len(part), dtype=bool)
+    keep[:first] = True
+    keep[np.flatnonzero(~part[columns.y].isin([0, 1]).to_numpy())[:1]] = True
+    for name in (columns.treatment, columns.instrument):
+        if name is not None:
+            new = np.flatnonzero(~part[name].duplicated().to_numpy())
+            keep[new[:MOST_LEVELS]] = True
+    return part[keep]
+
+
+def encoding_of(parts: Sequence[Any], columns: Columns) -> Encoding | None:
+    """Return how text covariates become numbers, with the levels of all partitions; None where every covariate is a number."""
+    if not columns.covariates:
+        return None
+    found = [one for one in each(parts, _encoding, columns) if one is not None]
+    levels = {
+        name: tuple(sorted({level for one in found for level in one.levels.get(name, ())}))
+        for name in columns.covariates
+    }
+    levels = {name: known for name, known in levels.items() if known}
+    return Encoding(columns.covariates, len(columns.covariates), levels) if levels else None
+
+
+def _encoding(part: Any, number: int, columns: Columns) -> Encoding:
+    del number
+    text = [name for name in columns.covariates if part[name].dtype.kind not in "fiub"]
+    return encode(part[text])[1] if text else Encoding((), 0, {})
+
+
+def train_on_sample(
+    parts: Sequence[Any], job: Job, learners: Mapping[str, Any] | None, share: float
+) -> tuple[Trained, ...]:
+    """Learn on a seeded sample of the rows, gathered in one place; the fits run on the cluster."""
+    import dask
+    import pandas as pd
+
+    columns, effect, folds, seed = job.columns, job.effect, job.folds, job.seed
+    drawn = [one for one in each(parts, _sampled, columns, share, seed) if one is not None]
+    rows = pd.concat(drawn, ignore_index=True)
+    rows = rows.iloc[np.argsort(row_keys(rows, columns), kind="stable")]  # in an order that partitions do not decide
+    if not len(rows):
+        raise OrthocalError("`sample` must leave rows to learn from; it leaves none. Ask for more.")
+    observations = observed(rows, columns, job.encoding)
+    wanted = _to_learn(effect.nuisances(observations), columns)
+    weight = None if np.ptp(observations.weight) == 0 else observations.weight
+    chosen = choose_learners(effect.nuisances(observations), learners, weighted=weight is not None)
+    fold = folds_of(row_keys(rows, columns), folds, seed)
+    seeds = generator(seed).integers(2**31, size=(len(wanted), folds))
+    X, divided, weights = (dask.delayed(one, pure=False) for one in (observations.covariates, fold, weight))
+    fits = [
+        [dask.delayed(fit_one)(chosen[n.name], told, X, divided, k, weights, int(seeds[j, k])) for k in range(folds)]
+        for j, n in enumerate(wanted)
+        for told in [dask.delayed(n, pure=False)]
+    ]
+    models = dask.compute(*fits)
+    return tuple(_trained(n, own) for n, own in zip(wanted, models, strict=True))
+
+
+def _sampled(part: Any, number: int, columns: Columns, share: float, seed: int) -> Any:
+    del number
+    return part[sampled(row_keys(part, columns), share, seed)]
+
+
+def train_on_partitions(
+    parts: Sequence[Any], job: Job, learners: Mapping[str, Any] | None, probed: Any
+) -> tuple[Trained, ...]:
+    """Learn by estimators that take Dask arrays, such as those of ``lightgbm.dask``."""
+    import dask
+    from dask import array as da
+
+    few = observed(probed, job.columns, job.encoding)
+    every = job.effect.nuisances(few)
+    wanted = _to_learn(every, job.columns)
+    for nuisance in wanted:
+        if nuisance.wrap is not None:
+            raise UnavailableError(
+                f"Nuisance `{nuisance.name}` must be learnt on a sample, for its learner is wrapped; pass sample=200_000, say."
+            )
+    chosen = {n.name: _seeded(_own_or_default(n, learners, every), job.seed) for n in wanted}
+    told = [dask.delayed(one, pure=False) for one in (job, probed)]
+    found = []
+    for nuisance in wanted:
+        models = []
+        for k in range(job.folds):
+            blocks = [dask.delayed(_training_rows)(part, nuisance.name, k, *told) for part in parts]
+            width = few.covariates.shape[1]
+            columns_of = [
+                da.concatenate([da.from_delayed(block[at], (np.nan, *shape), dtype=float) for block in blocks])
+                for at, shape in ((0, (width,)), (1, ()), (2, ()))
+            ]
+            models.append(_fit_on_dask(chosen[nuisance.name], nuisance, *columns_of))
+        found.append(_trained(nuisance, models))
+    return tuple(found)
+
+
+def _training_rows(part: Any, name: str, k: int, job: Job, probed: Any) -> tuple[Any, Any, Any]:
+    """Covariates, target and weight of the rows that teach a nuisance outside a fold.
+
+    The probe's rows are put beside the partition's, so that an effect is defined where a partition lacks an arm.
+    """
+    import pandas as pd
+
+    own = len(part)
+    rows = observed(pd.concat([part, probed], ignore_index=True), job.columns, job.encoding)
+    nuisance = next(n for n in job.effect.nuisances(rows) if n.name == name)
+    train = folds_of(row_keys(part, job.columns), job.folds, job.seed) != k
+    if nuisance.rows is not None:
+        train &= nuisance.rows[:own]
+    return rows.covariates[:own][train], nuisance.target[:own][train], rows.weight[:own][train]
+
+
+def _fit_on_dask(learner: Any, nuisance: Nuisance, X: Any, y: Any, weight: Any) -> Learnt:
+    if isinstance(learner, Standardised):
+        # In units of the rows that were probed: near enough to those of all, and no further pass over them.
+        seen = nuisance.target if nuisance.rows is None else nuisance.target[nuisance.rows]
+        outer = clone(learner).in_units_of(seen)
+        outer.model_ = _fit_on_dask(learner.learner, nuisance, X, outer.standard(y), weight).model
+        return Learnt(outer)
+    model = clone(learner)
+    target = y.astype(np.int64) if nuisance.is_probability and hasattr(model, "predict_proba") else y
+    try:
+        model.fit(X, target, sample_weight=weight)
+    except (TypeError, ValueError, RuntimeError) as error:
+        raise OrthocalError(
+            f"The learner {type(learner).__name__} of nuisance `{nuisance.name}` failed on Dask arrays: "
+            f"{str(error).splitlines()[0]} Pass sample=... to learn on a sample."
+        ) from error
+    return Learnt(model.to_local() if hasattr(model, "to_local") else model)
+
+
+def _own_or_default(nuisance: Nuisance, learners: Mapping[str, Any] | None, every: Sequence[Nuisance]) -> Any:
+    given = dict(learners or {})
+    if given:
+        choose_learners(every, given)  # refuses unknown names and what is no learner
+    own = given.get(nuisance.name, given.get(nuisance.role))
+    if own is not None:
+        return own
+    try:
+        from lightgbm.dask import DaskLGBMClassifier, DaskLGBMRegressor
+    except ImportError as missing:
+        raise UnavailableError(
+            "Learning on all partitions must have a learner that takes Dask collections; lightgbm is not installed. "
+            "Install it, pass `learners`, or pass sample=200_000 to learn on a sample."
+        ) from missing
+    return DaskLGBMClassifier(**SETTINGS) if nuisance.is_probability else Standardised(DaskLGBMRegressor(**SETTINGS))
+
+
+def _seeded(learner: Any, seed: int) -> Any:
+    unset = [name for name, value in learner.get_params().items() if name.endswith("random_state") and value is None]
+    return clone(learner).set_params(**dict.fromkeys(unset, seed)) if unset else learner
+
+
+def _to_learn(nuisances: Sequence[Nuisance], columns: Columns) -> list[Nuisance]:
+    return [n for n in nuisances if not set(n.names) <= set(columns.given)]
+
+
+def _trained(nuisance: Nuisance, models: Sequence[Any]) -> Trained:
+    has_features = nuisance.features is not None
+    return Trained(replace(nuisance, target=np.empty(0), rows=None, features=None), tuple(models), has_features)
+
+
+def require_defined(
+    effect: Effect, observations: Observations, columns: Columns
+) -> tuple[list[Nuisance], frozenset[str]]:
+    """Return the nuisances of the effect, and those given ones it divides by; what is given must be of use, and whole."""
+    from orthocal.nuisances.cross_fit import check_given
+
+    wanted = list(effect.nuisances(observations))
+    stand_ins = dict.fromkeys(columns.given, 0.5)
+    check_given(wanted, stand_ins, observations.covariates, len(observations))
+    return wanted, frozenset(n.name for n in wanted if n.is_divisor and n.name in columns.given)

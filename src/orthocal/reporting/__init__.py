@@ -1,0 +1,1 @@
+"""Reporting: verdicts as text, in a notebook, and on a page."""

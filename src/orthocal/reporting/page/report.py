@@ -1,0 +1,204 @@
+"""A verdict as one HTML page a manager can read and a statistician can check."""
+
+from __future__ import annotations
+
+import platform
+from collections.abc import Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from orthocal import __version__
+from orthocal.assessment import Assessment
+from orthocal.assessment.status import Mark, mark_of, mark_of_change
+from orthocal.calibration.holdout import Verified
+from orthocal.errors import OrthocalError
+from orthocal.formats import between, number, percent
+from orthocal.mapfile import write_text
+from orthocal.reporting.page.document import Code, Marked, Page, Section, Text
+from orthocal.reporting.page.pictures import (
+    before_after_pictures,
+    decision_picture,
+    forest_picture,
+    map_picture,
+    overlap_picture,
+    reliability_picture,
+)
+from orthocal.reporting.page.render import render
+from orthocal.reporting.page.tables import bins_table, figures_table, groups_table, how_facts, overlap_table
+
+if TYPE_CHECKING:
+    from orthocal.reporting.page.document import Block
+
+TITLE = "Can this model of causal effects be believed?"
+SNIPPET = """import orthocal
+
+calibration_map = orthocal.load("map.json")
+calibrated = calibration_map.predict(predictions)
+
+# on the command line:  orthocal apply map.json new.csv --prediction tau --out calibrated.csv
+# in a database:        orthocal export map.json --format sql"""
+
+
+def report(
+    assessments: Assessment | Mapping[str, Assessment] | Verified,
+    path: str | Path,
+    *,
+    title: str = TITLE,
+    how: Mapping[str, str] | None = None,
+) -> None:
+    """Write one self-contained HTML page: the answer first, then pictures, figures, and how to repeat it.
+
+    The page needs no network and no script, prints, and follows the reader's light or dark colours.
+
+    Parameters
+    ----------
+    assessments : Assessment, mapping of str to Assessment, or Verified
+        A verdict, several side by side, or a calibration with its verdicts before and after.
+    path : str or Path
+        The file to write, under another name until it is whole.
+    title : str
+    how : mapping of str to str, optional
+        What else another person needs in order to repeat it, such as the file the data came from.
+
+    Examples
+    --------
+    >>> import pathlib, tempfile, orthocal
+    >>> from orthocal.datasets import simulate_cate
+    >>> data = simulate_cate(n=1000, random_state=0)
+    >>> loss = orthocal.orthogonal_loss("cate", data.X, data.y, treatment=data.treatment, nuisances=data.nuisances)
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     report(orthocal.assess(data.effect, loss), f"{folder}/report.html")
+    ...     pathlib.Path(f"{folder}/report.html").read_text()[:15]
+    '<!DOCTYPE html>'
+    """
+    write_text(Path(path), render(report_page(assessments, title, how)))
+
+
+def report_page(
+    assessments: Assessment | Mapping[str, Assessment] | Verified,
+    title: str = TITLE,
+    how: Mapping[str, str] | None = None,
+) -> Page:
+    """Return the page of a verdict, of several, or of a calibration."""
+    how = dict(how or {})
+    if isinstance(assessments, Verified):
+        return _page(
+            title,
+            mark_of_change(assessments.before, assessments.after, assessments.comparison),
+            _job_sections(assessments),
+            assessments.before,
+            how,
+        )
+    if isinstance(assessments, Assessment):
+        return _page(title, mark_of(assessments), _sections(assessments, "verdict"), assessments, how)
+    if not isinstance(assessments, Mapping) or not assessments:
+        raise OrthocalError(
+            "`assessments` must be an Assessment, a mapping of names to them, or a Verified; it is "
+            f"{'empty' if isinstance(assessments, Mapping) else type(assessments).__name__}."
+        )
+    if len(assessments) == 1:
+        ((name, only),) = assessments.items()
+        return _page(title, mark_of(only), _sections(only, "verdict"), only, {"prediction": name, **how})
+    return _several(title, assessments, how)
+
+
+def _page(title: str, mark: Mark, sections: list[Section], verdict: Assessment, how: dict[str, str]) -> Page:
+    tone, word, sentences = mark
+    return Page(title, word, tone, sentences, (*sections, _how(verdict, how)), _foot())
+
+
+def _several(title: str, verdicts: Mapping[str, Assessment], how: dict[str, str]) -> Page:
+    """One page for several predictions: the marks together, then each in turn."""
+    marks = {name: mark_of(verdict) for name, verdict in verdicts.items()}
+    summary = tuple((tone, word, f"{name}: {sentences}") for name, (tone, word, sentences) in marks.items())
+    sections = [Section("Verdicts", (Marked(summary), figures_table(verdicts)))]
+    for place, (name, verdict) in enumerate(verdicts.items()):
+        own = _sections(verdict, f"verdict-{place}")
+        sections += [Section(f"{name}: {section.title.lower()}", section.blocks) for section in own]
+    tones = {tone for tone, _, _ in marks.values()}
+    tone = next(kind for kind in ("bad", "open", "good") if kind in tones)
+    words = {word: [name for name, mark in marks.items() if mark[1] == word] for _, word, _ in marks.values()}
+    lead = " ".join(f"{word}: {', '.join(names)}." for word, names in words.items())
+    count = len(words.get("Believable", []))
+    first = next(iter(verdicts.values()))
+    return Page(title, f"{count} of {len(marks)} believable", tone, lead, (*sections, _how(first, how)), _foot())
+
+
+def _job_sections(done: Verified) -> list[Section]:
+    """Sections of a calibration; what is said after it rests on rows the map never saw."""
+    verdicts = {"before": done.before} if done.after is None else {"before": done.before, "after": done.after}
+    last = done.before if done.after is None else done.after
+    pictures: list[Block] = [
+        reliability_picture(done.before, "before")
+        if done.after is None
+        else before_after_pictures(done.before, done.after)
+    ]
+    seeds = ", ".join(f"{before:.4g} to {after:.4g}" for before, after in done.by_seed)
+    again = (
+        [Text(f"The whole job done again with other draws of the folds, error before to after: {seeds}.")]
+        if seeds
+        else []
+    )
+    reason = [Text(f"Method: {done.reason}")] if done.reason else []
+    return [
+        Section("Predicted and estimated effects", tuple(pictures)),
+        Section("What calibration does to a prediction", (map_picture(done.map, done.before), *reason)),
+        Section("Figures", (figures_table(verdicts), *again, bins_table(last))),
+        *_further(last, "after" if done.after is not None else "before"),
+        Section("Use the map", (Text("Load the map and calibrate new predictions:"), Code(SNIPPET))),
+    ]
+
+
+def _sections(verdict: Assessment, name: str) -> list[Section]:
+    """Sections of one verdict."""
+    one = {"prediction": verdict}
+    return [
+        Section("Predicted and estimated effects", (reliability_picture(verdict, name),)),
+        Section("Figures", (figures_table(one), bins_table(verdict))),
+        *_further(verdict, name),
+    ]
+
+
+def _further(verdict: Assessment, name: str) -> list[Section]:
+    """Subgroups, decisions, overlap and hidden bias, as far as the verdict has them."""
+    sections = []
+    if verdict.groups:
+        sections.append(Section("Subgroups", (forest_picture(verdict, name), groups_table(verdict))))
+    if verdict.value is not None:
+        sections.append(
+            Section("What deciding by it is worth", (decision_picture(verdict, name), Text(_value(verdict))))
+        )
+    blocks: list[Block] = [Text(verdict.sensitivity.text)]
+    if verdict.overlap is not None:
+        pictures = [overlap_picture(verdict, name)] if verdict.overlap.levels else []
+        blocks = [*pictures, overlap_table(verdict.overlap), *blocks]
+    return [*sections, Section("Overlap and hidden bias", tuple(blocks))]
+
+
+def _value(verdict: Assessment) -> str:
+    value: Any = verdict.value
+    return (
+        f"At a cost of {number(value.cost)} per treated person the prediction treats {value.share_treated:.1%} and gains "
+        f"{number(value.value)} per row ({percent(verdict.level)} interval {between(value.interval)}); treating everyone gains "
+        f"{number(value.treating_everyone)}, no one 0."
+    )
+
+
+def _how(verdict: Assessment, how: dict[str, str]) -> Section:
+    blocks: list[Block] = [how_facts(verdict, how)]
+    if verdict.origin is not None:
+        blocks.append(Text(f"What must hold: {verdict.origin.assumption}"))
+    blocks.append(
+        Text(
+            "The predictions must come from a model that was not trained on these rows. The error is that of bins of the "
+            "prediction, a lower bound of the error over all its values."
+        )
+    )
+    return Section("How it was computed", tuple(blocks))
+
+
+def _foot() -> str:
+    from importlib.metadata import version
+
+    libraries = ", ".join(f"{name} {version(name)}" for name in ("numpy", "scipy", "scikit-learn"))
+    return f"orthocal {__version__}, Python {platform.python_version()}, {libraries}"
