@@ -5,13 +5,22 @@ import warnings
 import numpy as np
 
 from orthocal import assess, orthogonal_loss
-from orthocal.calibration.holdout import calibrate_and_verify
+from orthocal.assessment.settings import Settings
 from orthocal.datasets import simulate_cate, simulate_quantile
+from orthocal.effects import new_effect
+from orthocal.engines.memory import MemoryEngine
+from orthocal.engines.verification import calibrate_and_verify
 from orthocal.nuisances.recipe import Recipe
 from orthocal.observations import observe
 from orthocal.reporting.page import report
 
 HOW = {"data": "simulated <rows> & more", "seed": "0"}
+
+
+def verified(effect, method, rows, X, *, cost=None, seeds=3, **settings):
+    """A calibration of rows in memory with its verdicts."""
+    engine = MemoryEngine(effect=new_effect(effect), observations=rows, X=X, **settings)
+    return calibrate_and_verify(engine, method, Settings(cost=cost), seeds=seeds)
 
 
 def job(n=3000, prediction=lambda effect: 1 + 2 * effect, holdout=0.5, method="linear", **settings):
@@ -20,9 +29,7 @@ def job(n=3000, prediction=lambda effect: 1 + 2 * effect, holdout=0.5, method="l
     rows = observe(data.X, data.y, treatment=data.treatment, prediction=prediction(data.effect))
     given = data.nuisances
     recipe = Recipe(random_state=0)
-    return calibrate_and_verify(
-        "cate", method, rows, data.X, nuisances=given, holdout=holdout, recipe=recipe, **settings
-    )
+    return verified("cate", method, rows, data.X, nuisances=given, holdout=holdout, recipe=recipe, **settings)
 
 
 def write_mended(path):

@@ -15,10 +15,11 @@ from pyarrow import csv, parquet
 
 from orthocal import load
 from orthocal.cli import cluster as connection
-from orthocal.cli import large
+from orthocal.cli import commands
 from orthocal.datasets import simulate_cate
 from orthocal.engines.dask.division import divided, division
 from orthocal.files.atomic import Results
+from orthocal.maps import IdentityMap
 from tests.command_line import run
 
 pytestmark = [
@@ -259,7 +260,7 @@ def test_results_of_two_runs_never_mix(folder, scheduler, tmp_path, monkeypatch,
         raise OSError("the disk is full")
 
     with monkeypatch.context() as context:
-        context.setattr(large, "write_verdict", full)
+        context.setattr(commands, "write_verdict", full)
         assert run(*words, "--out", out) == 1
     there = {".orthocal.json", "calibrated", "part-000009.parquet", "thesis.docx"}
     assert {file.name for file in out.rglob("*")} == there
@@ -286,14 +287,10 @@ def test_results_do_not_become_data(folder, scheduler, tmp_path, capsys):
 
 
 def test_rows_that_do_not_arrive_are_missed(folder, tmp_path):
-    class Twice:
-        def calibrate(self, prediction):
-            return 2 * prediction
-
     with pytest.raises(
         Exception, match=r"`--out` must name a folder that every worker sees; of 2,001 rows 2,000 arrived"
     ):
-        connection.write_calibrated(Twice(), str(folder), tmp_path, "tau", 2001)
+        connection.write_parts(IdentityMap(), str(folder), tmp_path, "tau", 2001)
 
 
 def test_without_dask_the_way_out_is_named(folder, tmp_path, capsys, monkeypatch):
@@ -306,7 +303,7 @@ def test_workers_lost_for_good_are_a_failure(scheduler, monkeypatch):
     from distributed.scheduler import KilledWorker
 
     def work():
-        with connection.connected(connection.Cluster(scheduler=scheduler), -1):
+        with connection.connected(scheduler, -1):
             assert Client.current().scheduler.address == scheduler
             raise KilledWorker("task", None, 3)
 

@@ -9,12 +9,12 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 from orthocal import CATE, CausalCalibrator, Histogram, OrthocalError, OverlapWarning, orthogonal_loss
-from orthocal.calibration.holdout import calibrate_and_verify
 from orthocal.datasets import simulate_cate
 from orthocal.effects.cate import pseudo_outcome
 from orthocal.nuisances import Nuisance, cross_fit, default_learner
 from orthocal.nuisances.recipe import Recipe
 from orthocal.observations import observe
+from tests.pages import verified
 
 FAST = {"propensity": LogisticRegression(), "outcome": LinearRegression()}
 
@@ -159,7 +159,7 @@ def test_clusters_are_kept_and_never_divided(simulated, scheme):
 def test_a_held_out_verdict_keeps_clusters_whole(simulated):
     groups = np.arange(1200) // 6
     rows = observe(simulated.X, simulated.y, treatment=simulated.treatment, prediction=simulated.effect, groups=groups)
-    done = calibrate_and_verify("cate", "linear", rows, simulated.X, recipe=Recipe(FAST, random_state=0))
+    done = verified("cate", "linear", rows, simulated.X, recipe=Recipe(FAST, random_state=0))
     assert (np.bincount(groups[done.judged], minlength=200) % 6 == 0).all()
 
 

@@ -8,7 +8,7 @@ import pytest
 import orthocal
 from orthocal import HingeLoss, Histogram, OrthocalError, QuadraticLoss, assess
 from orthocal.assessment.parts import TestResult
-from orthocal.assessment.status import can_tell, error_that_matters, mark_of, mark_of_change
+from orthocal.assessment.status import can_tell, error_that_matters, mark_of
 from orthocal.formats import number
 from orthocal.reporting.page import report, report_page
 from tests.pages import WRITERS, job
@@ -79,16 +79,12 @@ def test_a_mended_model_is_called_fixed(tmp_path):
     assert [file.name for file in tmp_path.iterdir()] == ["report.html"]
 
 
-def mark_of_job(done):
-    return mark_of_change(done.before, done.after, done.comparison)
-
-
 def test_the_marks():
-    assert mark_of_job(job())[1] == "Fixed"
-    assert mark_of_job(job(prediction=lambda effect: effect))[1] == "Believable"
-    assert mark_of_job(job(prediction=lambda effect: effect**3 + 2 * np.abs(effect)))[1] == "Still wrong"
-    assert mark_of_job(job(n=120, prediction=lambda effect: effect))[:2] == ("open", "Cannot tell")
-    tone, word, sentences = mark_of_job(job(holdout=0))
+    assert job().mark[1] == "Fixed"
+    assert job(prediction=lambda effect: effect).mark[1] == "Believable"
+    assert job(prediction=lambda effect: effect**3 + 2 * np.abs(effect)).mark[1] == "Still wrong"
+    assert job(n=120, prediction=lambda effect: effect).mark[:2] == ("open", "Cannot tell")
+    tone, word, sentences = job(holdout=0).mark
     assert (tone, word) == ("bad", "Not believable")
     assert sentences.endswith("not verified on unseen rows.")
 
@@ -96,7 +92,7 @@ def test_the_marks():
 def test_harm_is_never_called_fixed():
     done = job(prediction=lambda effect: 0.35 + effect, method=Histogram(bins=1))
     assert done.comparison.verdict == "harmed"
-    assert mark_of_job(done)[:2] == ("bad", "Made worse: do not use the map")
+    assert done.mark[:2] == ("bad", "Made worse: do not use the map")
 
 
 def test_too_few_rows_to_judge_are_never_called_fixed():
@@ -104,7 +100,7 @@ def test_too_few_rows_to_judge_are_never_called_fixed():
     calm = {"linear": TestResult(0.0, 1.0, "no sign of anything")}
     blind = replace(done.after, minimum_detectable_error=9.0, interval=(0.0, 9.0), tests=calm)
     unsure = replace(done, after=blind, comparison=replace(done.comparison, verdict="no detectable change"))
-    assert mark_of_job(unsure)[:2] == ("open", "Cannot tell whether it is fixed")
+    assert unsure.mark[:2] == ("open", "Cannot tell whether it is fixed")
 
 
 def test_the_sentence_names_the_size_it_compares_with():

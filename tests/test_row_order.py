@@ -12,7 +12,6 @@ from sklearn.ensemble import HistGradientBoostingRegressor
 from sklearn.linear_model import LinearRegression, LogisticRegression
 
 from orthocal import CATE, CausalCalibrator, CrossCalibratedModel, Histogram, Spline, assess, compare, orthogonal_loss
-from orthocal.calibration.holdout import calibrate_and_verify
 from orthocal.calibrators import CALIBRATORS
 from orthocal.datasets import simulate_cate
 from orthocal.effects import EFFECTS
@@ -20,6 +19,7 @@ from orthocal.losses import ExpectileLoss, HingeLoss, QuadraticLoss, columns_of
 from orthocal.nuisances.recipe import Recipe
 from orthocal.observations import observe
 from tests.command_line import run
+from tests.pages import verified
 
 FAST = {"propensity": LogisticRegression(), "outcome": LinearRegression()}
 GRID = np.linspace(-3, 3, 61)
@@ -167,7 +167,7 @@ def test_a_verdict_on_rows_held_out(method):
     done = []
     for c in (columns, other):
         rows = observe(c["X"], c["y"], treatment=c["treatment"], prediction=c["prediction"])
-        done.append(calibrate_and_verify("cate", method, rows, c["X"], recipe=Recipe(FAST, random_state=0)))
+        done.append(verified("cate", method, rows, c["X"], recipe=Recipe(FAST, random_state=0)))
     for name in ("before", "after", "comparison"):
         assert_alike(*(getattr(one, name).to_dict() for one in done))
     assert_alike(*(one.by_seed for one in done))
@@ -177,7 +177,7 @@ def test_a_verdict_on_rows_held_out(method):
 def test_nothing_is_done_again_where_nothing_is_learnt():
     data = simulate_cate(400, random_state=0)
     rows = observe(data.X, data.y, treatment=data.treatment, prediction=data.effect)
-    done = calibrate_and_verify("cate", "linear", rows, data.X, nuisances=data.nuisances, recipe=Recipe(random_state=0))
+    done = verified("cate", "linear", rows, data.X, nuisances=data.nuisances, recipe=Recipe(random_state=0))
     assert done.by_seed == ()
     assert done.after is not None
 

@@ -6,8 +6,10 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from orthocal.calibration.holdout import Verified, calibrate_and_verify
 from orthocal.datasets import load_401ksubs
+from orthocal.effects import new_effect
+from orthocal.engines.memory import MemoryEngine
+from orthocal.engines.verification import Verified, calibrate_and_verify
 from orthocal.folds import MODEL, split_rows
 from orthocal.nuisances.recipe import Recipe
 from orthocal.observations import observe
@@ -38,4 +40,5 @@ def run_demo(method: str = "auto", seed: int = 0, n_jobs: int | None = None) -> 
     X = data.X[rest]
     observations = observe(X, data.y[rest], treatment=data.treatment[rest], prediction=model(X))
     recipe = Recipe(random_state=seed, n_jobs=n_jobs)
-    return calibrate_and_verify("cate", method, observations, X, holdout=0.5, recipe=recipe)
+    engine = MemoryEngine(effect=new_effect("cate"), observations=observations, X=X, holdout=0.5, recipe=recipe)
+    return calibrate_and_verify(engine, method)

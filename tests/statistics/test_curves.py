@@ -5,9 +5,10 @@ import pytest
 from scipy.stats import binom
 
 from orthocal import QuadraticLoss
-from orthocal.assessment.assess import Settings, _average, _bins
+from orthocal.assessment.assess import _average, _bins
 from orthocal.assessment.best_line import best_line
 from orthocal.assessment.rate import rate
+from orthocal.assessment.settings import Settings
 from orthocal.assessment.sweeps import SortedRows, answer
 from tests.marginals import EXPECTILE, NUISANCES, QUANTILE, TRUTH, draw, loss_of
 from tests.test_sweeps import direct_rates
@@ -90,7 +91,7 @@ def level_draw(effect, which, n, rng):
     prediction, loss = loss_of(draw(n, rng).sort_values("x"), effect, which)
     rows = SortedRows(prediction, loss)
     average = answer(rows, _average(rows, 0.95))
-    bins = answer(rows, _bins(rows, None, Settings(10, 0.95, None, {}, 1000, 0))).columns
+    bins = answer(rows, _bins(rows, None, Settings(random_state=0))).columns
     line = answer(rows, best_line(rows, bins, average, 0.95))
     slope = (np.nan,) * 3 if line is None else (line.slope.value, *line.slope.interval)
     return (average.effect, *average.interval, *slope, *(bins["target"] - bins["prediction"] / 3)[2:8])

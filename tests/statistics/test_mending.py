@@ -7,11 +7,11 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import PolynomialFeatures
 
 from orthocal import Isotonic, assess, orthogonal_loss
-from orthocal.calibration.holdout import calibrate_and_verify
 from orthocal.calibrators import new_calibrator
 from orthocal.datasets import simulate_cate
 from orthocal.nuisances.recipe import Recipe
 from orthocal.observations import observe
+from tests.pages import verified
 from tests.simulation import true_error
 
 
@@ -58,9 +58,7 @@ def test_the_verdict_on_held_out_rows_rejects_as_often_as_on_fresh_ones():
     for seed in range(1500):
         data = simulate_cate(2000, random_state=seed)
         rows = observe(data.X, data.y, treatment=data.treatment, prediction=distorted(data.effect))
-        done = calibrate_and_verify(
-            "cate", Isotonic(), rows, data.X, recipe=Recipe(learners=LEARNERS, random_state=seed), seeds=1
-        )
+        done = verified("cate", Isotonic(), rows, data.X, recipe=Recipe(learners=LEARNERS, random_state=seed), seeds=1)
         held_out.append(done.after.tests["linear"].p_value < 0.05)
         fresh = simulate_cate(600, random_state=10**6 + seed)
         loss = orthogonal_loss(

@@ -9,12 +9,13 @@ import numpy as np
 import pytest
 
 from orthocal import QuadraticLoss
-from orthocal.assessment.assess import Settings, judge
+from orthocal.assessment.assess import judge
 from orthocal.assessment.bins import Binned, binned
 from orthocal.assessment.bins_test import bins_test
 from orthocal.assessment.error import error_interval, largest_error, minimum_detectable_error
 from orthocal.assessment.linear_test import linear_test
 from orthocal.assessment.range_test import range_test
+from orthocal.assessment.settings import Settings
 from orthocal.assessment.sweeps import SortedRows, answer, answered
 from orthocal.reporting.text import is_detected, rejections
 from tests.simulation import reaches
@@ -196,7 +197,7 @@ def test_the_rule_of_these_tests_is_that_of_the_verdict():
         t = np.sort(rng.random(400))
         loss = QuadraticLoss(t + shift + rng.standard_normal(400), np.ones(400))
         one = numbers(t, loss, rng)
-        verdict = judge(SortedRows(t, loss), Settings(BINS, 0.95, None, {}, 200, 0), [], None)
+        verdict = judge(SortedRows(t, loss), Settings(bins=BINS, draws=200, random_state=0), [], None)
         assert is_detected(verdict) == (one["interval"][0] > 0 or bool(rejections(one)))
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, Any, NamedTuple, overload
 
@@ -33,11 +32,12 @@ from orthocal.assessment.ratios import against_all, mean_mass
 from orthocal.assessment.records import Assessment
 from orthocal.assessment.row_order import settled_order
 from orthocal.assessment.score_interval import score_interval
+from orthocal.assessment.settings import Settings
 from orthocal.assessment.status import sensitivity, verdict
 from orthocal.assessment.subgroups import judge_groups, subgroups
 from orthocal.assessment.sweeps import SortedRows, answer, answered, count_rows, count_units, predictions_at
 from orthocal.assessment.value import decision_value
-from orthocal.errors import OrthocalError, require_inside, require_rows, require_whole
+from orthocal.errors import OrthocalError, require_rows
 from orthocal.folds import generator
 from orthocal.losses import rows_that_count, without_overlap
 from orthocal.observations import as_labels, as_numbers
@@ -126,13 +126,10 @@ def assess(
     >>> round(verdict.error, 1), verdict.tests["linear"].p_value < 0.001
     (1.0, True)
     """
-    require_whole(bins, 1, "bins")
-    require_inside(level, 0, 1, "level")
-    require_whole(draws, 1, "draws")
-    settings = Settings(bins, level, cost, by or {}, draws, random_state)
+    settings = Settings(bins=bins, level=level, cost=cost, by=by or {}, draws=draws, random_state=random_state)
     if isinstance(prediction, Mapping):
-        return {name: _assess(one, loss, settings) for name, one in prediction.items()}
-    return _assess(prediction, loss, settings)
+        return {name: assess_rows(one, loss, settings) for name, one in prediction.items()}
+    return assess_rows(prediction, loss, settings)
 
 
 MOST_SHOWN = 1000
@@ -149,19 +146,8 @@ class Bins(NamedTuple):
     test: TestResult
 
 
-@dataclass(frozen=True)
-class Settings:
-    """How a verdict is reached: everything that is not data."""
-
-    bins: int
-    level: float
-    cost: float | None
-    by: Mapping[str, Any]
-    draws: int
-    random_state: Any
-
-
-def _assess(prediction: Any, loss: Loss, settings: Settings) -> Assessment:
+def assess_rows(prediction: Any, loss: Loss, settings: Settings) -> Assessment:
+    """Return the verdict on one prediction."""
     require_rows(len(loss))
     every = as_numbers(prediction, "prediction", len(loss))
     by = {name: as_labels(values, f"by[{name!r}]", len(loss))[loss.weight > 0] for name, values in settings.by.items()}

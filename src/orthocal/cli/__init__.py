@@ -14,6 +14,7 @@ import typer
 from orthocal import __version__
 from orthocal.cli.commands import assess, calibrate, demo
 from orthocal.cli.maps import apply, export
+from orthocal.cli.options import AssessOptions, CalibrateOptions, taking
 from orthocal.cli.reproduce import reproduce
 from orthocal.cli.screen import say, show_warning
 from orthocal.errors import OrthocalError
@@ -45,12 +46,12 @@ def _add(command: Callable[..., None], *examples: str) -> None:
 
 _add(demo, "orthocal demo --out orthocal-demo")
 _add(
-    calibrate,
+    taking(CalibrateOptions, calibrate),
     "orthocal calibrate trial.csv --outcome y --treatment a --prediction tau --propensity 0.5",
     "orthocal calibrate trial.parquet --outcome y --treatment a --prediction tau --dry-run",
 )
 _add(
-    assess,
+    taking(AssessOptions, assess),
     "orthocal assess trial.csv --outcome y --treatment a --prediction tau1 --prediction tau2",
     "orthocal assess trial.csv --outcome y --treatment a --prediction tau --json > verdict.json",
 )

@@ -1,16 +1,17 @@
-"""The engine for tables larger than memory: how it is asked for, where it runs, what it reads and writes."""
+"""Tables larger than memory: where Dask runs, what it reads and writes."""
 
 from __future__ import annotations
 
 from contextlib import contextmanager
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from orthocal.errors import OrthocalError, UnavailableError, require_one_of
+from orthocal.errors import OrthocalError, UnavailableError
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping
+    from collections.abc import Callable, Iterator
+
+    from orthocal.maps import Map
 
 PATIENCE = 10
 """Seconds that a scheduler may take to answer."""
@@ -18,39 +19,8 @@ PARTS = "calibrated"
 """Folder of the calibrated table."""
 
 
-@dataclass(frozen=True)
-class Cluster:
-    """How a job on Dask is done, as far as a job in memory has nothing like it.
-
-    Parameters
-    ----------
-    scheduler : str, optional
-        Address; processes of this machine if left out.
-    sample : int
-        Rows that nuisances are learnt on.
-    exact : bool
-        Whether isotonic maps are those of all rows, or of a grid.
-    """
-
-    scheduler: str | None = None
-    sample: int = 200_000
-    exact: bool = False
-
-
-def chosen_engine(name: str, **options: Any) -> Cluster | None:
-    """Return how a job on Dask is done, or None for one in memory, which has no use for these options."""
-    require_one_of(name, ENGINES, "engine")
-    return ENGINES[name]({option: value for option, value in options.items() if value is not None})
-
-
-def _in_memory(given: Mapping[str, Any]) -> None:
-    for option in given:
-        raise OrthocalError(
-            f"`--{option}` must go with `--engine dask`; the engine is 'memory'. Add that, or leave `--{option}` out."
-        )
-
-
-def _on_dask(given: Mapping[str, Any]) -> Cluster:
+def require_installed() -> None:
+    """Dask can be had."""
     try:
         import distributed
         from dask import dataframe
@@ -59,24 +29,20 @@ def _on_dask(given: Mapping[str, Any]) -> Cluster:
             "`--engine dask` must have Dask; it is not installed. Use: pip install 'orthocal[dask]'"
         ) from None
     del dataframe, distributed
-    return Cluster(**given)
-
-
-ENGINES: dict[str, Callable[[Mapping[str, Any]], Cluster | None]] = {"memory": _in_memory, "dask": _on_dask}
 
 
 @contextmanager
-def connected(cluster: Cluster, jobs: int) -> Iterator[None]:
+def connected(scheduler: str | None, jobs: int) -> Iterator[None]:
     """Have Dask work where it was asked to; processes that were started for the occasion are ended."""
     from distributed import Client
     from distributed.scheduler import KilledWorker
 
     try:
-        if cluster.scheduler is None:
+        if scheduler is None:
             with _processes(jobs) as local, Client(local):
                 yield
         else:
-            with _client(cluster.scheduler):
+            with _client(scheduler):
                 yield
     except KilledWorker as error:
         raise OSError(
@@ -92,9 +58,9 @@ def workers_of(jobs: int) -> int:
     return int(effective_n_jobs(jobs))
 
 
-def words_of_engine(cluster: Cluster, jobs: int) -> str:
+def words_of_engine(scheduler: str | None, jobs: int) -> str:
     """Say where the work is done."""
-    return f"Dask, scheduler at {cluster.scheduler}" if cluster.scheduler else f"Dask, workers here: {workers_of(jobs)}"
+    return f"Dask, scheduler at {scheduler}" if scheduler else f"Dask, workers here: {workers_of(jobs)}"
 
 
 def _processes(jobs: int) -> Any:
@@ -215,12 +181,14 @@ def _packed_csv(files: list[str], _: bool) -> Any:
 READERS: dict[str, Callable[[list[str], bool], Any]] = {".csv": _csv, ".csv.gz": _packed_csv, ".parquet": _parquet}
 
 
-def write_calibrated(calibrator: Any, data: str, folder: Path, prediction: str, rows: int) -> None:
+def write_parts(fitted: Map, data: str, folder: Path, prediction: str, rows: int) -> None:
     """Write the table with one more column as Parquet, partition by partition, each by the worker that has it."""
     from pyarrow import parquet
 
+    from orthocal.engines.dask.calibrator import calibrated_column
+
     frame = read_frame(data, as_it_is=True)
-    wide = frame.assign(**{f"{prediction}_calibrated": calibrator.calibrate(frame[prediction])})
+    wide = frame.assign(**{f"{prediction}_calibrated": calibrated_column(fitted, frame[prediction])})
     wide.to_parquet(str(folder / PARTS), write_index=False, name_function=_name_of)
     written = sum(parquet.ParquetFile(file).metadata.num_rows for file in (folder / PARTS).glob("part-*.parquet"))
     if written != rows:

@@ -1,74 +1,66 @@
-"""From words on the command line to columns, effects and observations."""
+"""From words on the command line to columns and effects."""
 
 from __future__ import annotations
 
-from functools import partial
+from dataclasses import fields
 from typing import TYPE_CHECKING, Any
 
-from orthocal.errors import OrthocalError
+from orthocal.cli.options import EFFECT
+from orthocal.errors import OrthocalError, require_one_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from pyarrow import Table
 
-    from orthocal.observations import Observations
-
-SPOKEN = {"y": "outcome", "sample_weight": "weight"}
-"""What a role is called on the command line, where that is another word."""
+    from orthocal.cli.options import Options
+    from orthocal.roles import Roles
 
 
-def roles_of(
-    outcome: str, treatment: str, prediction: str, instrument: str | None, weight: str | None, groups: str | None
-) -> dict[str, str | None]:
-    """Name the column of each role; the keys are what `observe` calls them."""
-    names = {"y": outcome, "treatment": treatment, "prediction": prediction, "instrument": instrument}
-    return {**names, "sample_weight": weight, "groups": groups}
+def roles_of(options: Options, there: Sequence[str]) -> Roles:
+    """Return which column of those that are there plays which part, each found by its name."""
+    from orthocal.files.tables import require_column
+    from orthocal.roles import Roles
+
+    def found(role: str, name: str) -> str:
+        require_column(there, name, role)
+        return name
+
+    roles = ("outcome", "treatment", "instrument", "weight", "groups", "key")
+    named = {role: name for role in roles if (name := getattr(options, role)) is not None}
+    by = split_names(options.by) if options.by else []
+    for role, name in [*named.items(), *(("prediction", name) for name in options.prediction)]:
+        found(role, name)
+    covariates = [found("covariate", name) for name in _covariates(options, there, set(named.values()))]
+    given = {}
+    if options.propensity is not None:
+        name = "propensity" if options.instrument is None else "instrument_propensity"
+        given[name] = number_or(options.propensity, lambda column: found("propensity", column))
+    return Roles(
+        outcome=options.outcome,
+        treatment=options.treatment,
+        prediction=options.prediction[0],
+        instrument=options.instrument,
+        sample_weight=options.weight,
+        groups=options.groups,
+        key=options.key,
+        covariates=tuple(covariates),
+        nuisances=given,
+        by=tuple(found("subgroup", name) for name in by),
+    )
 
 
-def observe_table(
-    table: Table,
-    roles: dict[str, str | None],
-    covariates: str | None,
-    propensity: str | None,
-    predictions: Sequence[str] = (),
-) -> tuple[Table, Observations, dict[str, Any]]:
-    """Return covariates, checked observations and known nuisances, each column found by its name."""
-    from orthocal.files.tables import column, select
-    from orthocal.observations import observe
-
-    X = select(table, covariate_names(table.column_names, roles, covariates, (*predictions, propensity)), "covariate")
-    found = {
-        role: None if name is None else column(table, name, SPOKEN.get(role, role)) for role, name in roles.items()
-    }
-    known = {} if propensity is None else {propensity_name(roles): number_or(propensity, partial(_propensity, table))}
-    return X, observe(X, found.pop("y"), **found), known
-
-
-def covariate_names(
-    there: Sequence[str], roles: dict[str, str | None], covariates: str | None, taken: Sequence[str | None]
-) -> list[str]:
-    """Return the covariates that were named or, where none were, every column without a role that is not taken otherwise."""
-    names = split_names(covariates) if covariates else [n for n in there if n not in {*roles.values(), *taken}]
-    seen = [name for name in names if name in {roles[role] for role in ("y", "treatment", "instrument")}]
-    if seen:
-        raise OrthocalError(
-            f"`--covariates` must not name the outcome, treatment or instrument; {seen[0]!r} is one. Leave it out."
-        )
+def _covariates(options: Options, there: Sequence[str], taken: set[str]) -> list[str]:
+    """Return the covariates that were named or, where none were, every column without a role."""
+    if not options.covariates:
+        return [name for name in there if name not in {*taken, *options.prediction, options.propensity}]
+    names = split_names(options.covariates)
+    for name in names:
+        if name in (options.outcome, options.treatment, options.instrument):
+            raise OrthocalError(
+                f"`--covariates` must not name the outcome, treatment or instrument; {name!r} is one. Leave it out."
+            )
     return names
-
-
-def propensity_name(roles: dict[str, str | None]) -> str:
-    """With an instrument, its propensity is the one that can be known."""
-    return "propensity" if roles["instrument"] is None else "instrument_propensity"
-
-
-def subgroups(table: Table, by: str | None) -> dict[str, Any]:
-    """Return the columns to judge apart, by name."""
-    from orthocal.files.tables import column
-    from orthocal.observations import as_labels
-
-    return {name: as_labels(column(table, name, "subgroup"), name) for name in (split_names(by) if by else [])}
 
 
 def split_names(text: str) -> list[str]:
@@ -84,28 +76,20 @@ def number_or(text: str, found: Callable[[str], Any]) -> Any:
         return found(text)
 
 
-def _propensity(table: Table, name: str) -> Any:
-    from orthocal.files.tables import column
-
-    return column(table, name, "propensity")
-
-
-def chosen_effect(name: str, **settings: Any) -> Any:
+def effect_of(options: Options, table: Table) -> Any:
     """Return the effect with the settings that were given; one it has no use for is an error."""
-    from dataclasses import fields
-
     from orthocal.effects import EFFECTS
-    from orthocal.errors import require_one_of
 
-    require_one_of(name, EFFECTS, "effect")
-    given = {key: value for key, value in settings.items() if value is not None}
-    known = [field.name for field in fields(EFFECTS[name])]
-    for key in given:
-        if key not in known:
+    require_one_of(options.effect, EFFECTS, "effect")
+    known = [one.name for one in fields(EFFECTS[options.effect])]
+    given = options.of(EFFECT)
+    for name in given:
+        if name not in known:
             raise OrthocalError(
-                f"`--{key}` must belong to the effect; {name!r} has {', '.join(known) or 'no settings'}."
+                f"`--{name}` must belong to the effect; {options.effect!r} has {', '.join(known) or 'no settings'}."
             )
-    return EFFECTS[name](**given)
+    arms = {name: level_of(given[name], table, options.treatment) for name in ("arm", "control") if name in given}
+    return EFFECTS[options.effect](**given | arms)
 
 
 def only(names: Sequence[str]) -> str:
@@ -115,14 +99,12 @@ def only(names: Sequence[str]) -> str:
     return names[0]
 
 
-def level_of(text: str | None, table: Table, treatment: str) -> Any:
+def level_of(text: str, table: Table, treatment: str) -> Any:
     """Return a treatment level as the type of the treatment column."""
     import pyarrow as pa
 
     from orthocal.files.tables import column
 
-    if text is None:
-        return None
     kind = column(table, treatment, "treatment").type
     if pa.types.is_boolean(kind):
         return {"true": True, "1": True, "false": False, "0": False}.get(text.lower(), text)

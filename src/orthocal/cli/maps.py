@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from orthocal.cli.columns import only
-from orthocal.cli.options import OnePrediction
+from orthocal.cli.options import Prediction
 from orthocal.cli.screen import counting_rows, say
 from orthocal.errors import OrthocalError, require_one_of
 
@@ -24,7 +24,7 @@ def apply(
     data: Annotated[
         Path, typer.Argument(metavar="DATA", help="Table: .csv, .csv.gz or .parquet; - reads CSV from standard input.")
     ],
-    prediction: OnePrediction,
+    prediction: Prediction,
     out: Annotated[
         Path, typer.Option("--out", help="Table to write: .csv, .csv.gz or .parquet; - writes CSV to standard output.")
     ],

@@ -1,76 +1,148 @@
-"""What can be asked on the command line: one name per option, with its help."""
+"""What can be asked on the command line: an option is one field, with its help, of the record that commands receive."""
 
+import inspect
+from collections.abc import Callable
+from dataclasses import MISSING, dataclass, fields
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any, get_args, get_type_hints
 
 import typer
 
-Tables = Annotated[
-    str,
-    typer.Argument(
-        metavar="DATA",
-        help="Table, one row per person: .csv, .csv.gz or .parquet. With --engine dask also a folder of them or a pattern.",
-        show_default=False,
-    ),
-]
-Outcome = Annotated[str, typer.Option("--outcome", help="Outcome column.")]
-Treatment = Annotated[str, typer.Option("--treatment", help="Treatment column.")]
-OnePrediction = Annotated[
-    list[str],
-    typer.Option("--prediction", help="Column of predicted effects, by a model not trained on these rows."),
-]
-Predictions = Annotated[list[str], typer.Option("--prediction", help="Column of predicted effects; may be repeated.")]
-EffectName = Annotated[
-    str,
-    typer.Option("--effect", help="cate, late, derivative, quantile, overlap, catt, relative, cvar or expectile."),
-]
+EFFECT, LEARNING, VERDICT, ENGINE, RESULTS = "Effect", "Learning", "Verdict", "Engine", "Results"
+"""Panels of the help. What stands in the first three goes by its own name to the effect, to the assessment, and to the engine."""
+
+
+def _option(name: str, text: str, panel: str | None = None) -> Any:
+    return typer.Option(name, help=text, rich_help_panel=panel)
+
+
+Out = Annotated[Path, _option("--out", "Folder for the results.", RESULTS)]
 Method = Annotated[
-    str, typer.Option("--method", help="auto, identity, constant, shift, linear, isotonic, histogram, spline or platt.")
+    str, _option("--method", "auto, identity, constant, shift, linear, isotonic, histogram, spline or platt.")
 ]
-Instrument = Annotated[str | None, typer.Option("--instrument", help="Instrument column (effect late).")]
-Quantile = Annotated[
-    float | None, typer.Option("--quantile", help="Which quantile (effect quantile); 0.5 if left out.")
+Prediction = Annotated[
+    list[str], _option("--prediction", "Column of predicted effects, by a model not trained on these rows.")
 ]
-Level = Annotated[float | None, typer.Option("--level", help="Which level (effects cvar and expectile).")]
-Target = Annotated[str | None, typer.Option("--target", help="population or compliers (effect late).")]
-Correction = Annotated[str | None, typer.Option("--correction", help="gaussian, shift or riesz (effect derivative).")]
-Arm = Annotated[str | None, typer.Option("--arm", help="Treatment level whose effect is judged; 1 if left out.")]
-Control = Annotated[str | None, typer.Option("--control", help="Treatment level it is compared with; 0 if left out.")]
-Propensity = Annotated[str | None, typer.Option("--propensity", help="Known propensity: a number or a column.")]
-Covariates = Annotated[
-    str | None,
-    typer.Option("--covariates", help="Covariate columns, by comma; all columns without another role if left out."),
-]
-Cost = Annotated[float | None, typer.Option("--cost", help="Cost of treating one person, in units of the effect.")]
-By = Annotated[str | None, typer.Option("--by", help="Columns of subgroups to judge apart, by comma.")]
-Weight = Annotated[str | None, typer.Option("--weight", help="Column of sample weights.")]
-Groups = Annotated[str | None, typer.Option("--groups", help="Column of clusters, which are kept whole.")]
-Holdout = Annotated[float, typer.Option("--holdout", help="Share of rows kept for the verdict; 0 turns it off.")]
-Folds = Annotated[int, typer.Option("--folds", help="Folds of cross-fitting.")]
-Clip = Annotated[float, typer.Option("--clip", help="Fitted propensities are kept inside [clip, 1 - clip].")]
-Seed = Annotated[int, typer.Option("--seed", help="Seed of folds and learners.")]
+Seed = Annotated[int, _option("--seed", "Seed of folds and learners.", LEARNING)]
 Jobs = Annotated[
-    int, typer.Option("--jobs", help="Learner fits, or processes of Dask, that run at once; -1 for all cores.")
+    int, _option("--jobs", "Learner fits, or processes of Dask, that run at once; -1 for all cores.", LEARNING)
 ]
-Engine = Annotated[str, typer.Option("--engine", help="memory, or dask for tables larger than memory.")]
-Scheduler = Annotated[
-    str | None,
-    typer.Option(
-        "--scheduler", help="Address of a Dask scheduler; processes of this machine if left out (engine dask)."
-    ),
-]
-Sample = Annotated[
-    int | None,
-    typer.Option("--sample", help="Rows that nuisances are learnt on; 200000 if left out (engine dask)."),
-]
-Key = Annotated[
-    str | None,
-    typer.Option("--key", help="Column that tells rows apart, by which folds are drawn; their contents if left out."),
-]
-Exact = Annotated[
-    bool | None,
-    typer.Option("--exact/--no-exact", help="Isotonic maps: of all rows, or on a fine grid (engine dask)."),
-]
-DryRun = Annotated[bool, typer.Option("--dry-run", help="Check everything, say what would be done, and stop.")]
-Json = Annotated[bool, typer.Option("--json", help="Print the verdict as JSON; words go to standard error.")]
-Out = Annotated[Path, typer.Option("--out", help="Folder for the results.")]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Options:
+    """What `calibrate` and `assess` are both asked."""
+
+    data: Annotated[
+        str,
+        typer.Argument(
+            metavar="DATA",
+            help="Table, one row per person: .csv, .csv.gz or .parquet. With --engine dask also a folder of them or a pattern.",
+            show_default=False,
+        ),
+    ]
+    outcome: Annotated[str, _option("--outcome", "Outcome column.")]
+    treatment: Annotated[str, _option("--treatment", "Treatment column.")]
+    prediction: Annotated[list[str], _option("--prediction", "Column of predicted effects; may be repeated.")]
+    covariates: Annotated[
+        str | None,
+        _option("--covariates", "Covariate columns, by comma; all columns without another role if left out."),
+    ] = None
+    instrument: Annotated[str | None, _option("--instrument", "Instrument column (effect late).")] = None
+    propensity: Annotated[str | None, _option("--propensity", "Known propensity: a number or a column.")] = None
+    weight: Annotated[str | None, _option("--weight", "Column of sample weights.")] = None
+    groups: Annotated[str | None, _option("--groups", "Column of clusters, which are kept whole.")] = None
+    by: Annotated[str | None, _option("--by", "Columns of subgroups to judge apart, by comma.")] = None
+    key: Annotated[
+        str | None,
+        _option("--key", "Column that tells rows apart, by which folds are drawn; their contents if left out."),
+    ] = None
+    effect: Annotated[
+        str, _option("--effect", "cate, late, derivative, quantile, overlap, catt, relative, cvar or expectile.")
+    ] = "cate"
+    arm: Annotated[str | None, _option("--arm", "Treatment level whose effect is judged; 1 if left out.", EFFECT)] = (
+        None
+    )
+    control: Annotated[
+        str | None, _option("--control", "Treatment level it is compared with; 0 if left out.", EFFECT)
+    ] = None
+    quantile: Annotated[
+        float | None, _option("--quantile", "Which quantile (effect quantile); 0.5 if left out.", EFFECT)
+    ] = None
+    level: Annotated[float | None, _option("--level", "Which level (effects cvar and expectile).", EFFECT)] = None
+    target: Annotated[str | None, _option("--target", "population or compliers (effect late).", EFFECT)] = None
+    correction: Annotated[
+        str | None, _option("--correction", "gaussian, shift or riesz (effect derivative).", EFFECT)
+    ] = None
+    cost: Annotated[
+        float | None, _option("--cost", "Cost of treating one person, in units of the effect.", VERDICT)
+    ] = None
+    folds: Annotated[int, _option("--folds", "Folds of cross-fitting.", LEARNING)] = 5
+    clip: Annotated[float, _option("--clip", "Fitted propensities are kept inside [clip, 1 - clip].", LEARNING)] = 0.01
+    seed: Seed = 0
+    jobs: Jobs = -1
+    engine: Annotated[str, _option("--engine", "memory, or dask for tables larger than memory.")] = "memory"
+    scheduler: Annotated[
+        str | None,
+        _option("--scheduler", "Address of a Dask scheduler; processes of this machine if left out.", ENGINE),
+    ] = None
+    sample: Annotated[
+        int | None, _option("--sample", "Rows that nuisances are learnt on; 200000 if left out.", ENGINE)
+    ] = None
+    dry_run: Annotated[bool, _option("--dry-run", "Check everything, say what would be done, and stop.", RESULTS)] = (
+        False
+    )
+    as_json: Annotated[bool, _option("--json", "Print the verdict as JSON; words go to standard error.", RESULTS)] = (
+        False
+    )
+
+    def of(self, panel: str) -> dict[str, Any]:
+        """Return the options of a panel that were given, by name."""
+        named = get_type_hints(type(self), include_extras=True)
+        found = {
+            one.name: getattr(self, one.name)
+            for one in fields(self)
+            if get_args(named[one.name])[-1].rich_help_panel == panel
+        }
+        return {name: value for name, value in found.items() if value is not None}
+
+
+@dataclass(frozen=True, kw_only=True)
+class CalibrateOptions(Options):
+    """What `calibrate` is asked."""
+
+    prediction: Prediction
+    method: Method = "auto"
+    holdout: Annotated[float, _option("--holdout", "Share of rows kept for the verdict; 0 turns it off.")] = 0.3
+    exact: Annotated[
+        bool | None, _option("--exact/--no-exact", "Isotonic maps: of all rows, or on a fine grid.", ENGINE)
+    ] = None
+    out: Out = Path("orthocal-out")
+
+
+@dataclass(frozen=True, kw_only=True)
+class AssessOptions(Options):
+    """What `assess` is asked."""
+
+    out: Out = Path("orthocal-assess")
+
+
+def taking(options: type, command: Callable[[Any], None]) -> Callable[..., None]:
+    """Return a command whose parameters are the fields of a record, which it receives filled in."""
+
+    def run(**given: Any) -> None:
+        command(options(**given))
+
+    named = get_type_hints(options, include_extras=True)
+    known = [
+        inspect.Parameter(
+            one.name,
+            inspect.Parameter.KEYWORD_ONLY,
+            default=inspect.Parameter.empty if one.default is MISSING else one.default,
+            annotation=named[one.name],
+        )
+        for one in fields(options)
+    ]
+    run.__name__, run.__doc__, run.__annotations__ = command.__name__, command.__doc__, named
+    run.__signature__ = inspect.Signature(known)  # type: ignore[attr-defined]
+    return run

@@ -14,8 +14,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from orthocal.assessment import Assessment
-    from orthocal.calibration.holdout import Verified
-    from orthocal.cli.planning import Plan
+    from orthocal.engines.verification import Verified
     from orthocal.files.atomic import Results
 
 BEFORE = ("report.html", "map.json", "assessment.json", "before.png")
@@ -50,22 +49,18 @@ def pictures(predictions: Iterable[str]) -> list[str]:
     return [f"reliability-{name}.png" for name in file_names(predictions)]
 
 
-def spread_over_seeds(plan: Plan, verdicts: Mapping[str, Assessment], draws: int) -> dict[str, str]:
-    """Judge again with other draws of the folds, and say how far the error moves: a loss is one draw."""
-    from dataclasses import replace
+def write_assessments(
+    verdicts: Mapping[str, Assessment], folder: Path, title: str, how: Mapping[str, str]
+) -> dict[str, Any]:
+    """Write the report, the verdicts as JSON, which is returned, and a picture of each."""
+    from orthocal.reporting.page import report
 
-    from orthocal.assessment import assess as judge
-    from orthocal.orthogonal import learn_cross
-
-    errors = {name: [verdict.error] for name, verdict in verdicts.items()}
-    for more in range(1, draws):
-        recipe = replace(plan.recipe, random_state=plan.recipe.random_state + more)
-        learnt = learn_cross(plan.effect, plan.observations, plan.X, plan.known, plan.folds, recipe)
-        for name, values in plan.predictions.items():
-            errors[name].append(judge(values, learnt.loss, draws=1, random_state=0).error)
-    return {
-        name: f"error over {draws} seeds   {', '.join(f'{e:.4g}' for e in found)}" for name, found in errors.items()
-    }
+    record = {name: verdict.to_dict() for name, verdict in verdicts.items()}
+    report(verdicts, folder / "report.html", title=title, how=how)
+    write_json(record, folder / "assessment.json")
+    for file, (name, verdict) in zip(pictures(verdicts), verdicts.items(), strict=True):
+        draw(verdict, folder / file, name)
+    return record
 
 
 def write_verdict(done: Verified, folder: Path, title: str, how: Mapping[str, str]) -> None:
@@ -76,25 +71,13 @@ def write_verdict(done: Verified, folder: Path, title: str, how: Mapping[str, st
 
     report(done, folder / "report.html", title=title, how=how)
     save(done.map, folder / "map.json")
-    write_json(record_of(done), folder / "assessment.json")
+    write_json(done.to_dict(), folder / "assessment.json")
     draw(done.before, folder / "before.png", title)
     if done.after is not None:
         draw(done.after, folder / "after.png", title)
         plots.before_and_after(done.before, done.after, title=_plain(title)).savefig(
             folder / "before-after.png", dpi=150
         )
-
-
-def record_of(done: Verified) -> dict[str, Any]:
-    """Return the verdict before and after, ready for JSON."""
-    return {
-        "before": done.before.to_dict(),
-        "after": None if done.after is None else done.after.to_dict(),
-        "comparison": None if done.comparison is None else done.comparison.to_dict(),
-        "verified_on_unseen_rows": done.after is not None,
-        "errors_by_seed": [list(pair) for pair in done.by_seed],
-        "reason": done.reason,
-    }
 
 
 def print_verdict(done: Verified, *, err: bool = False) -> None:

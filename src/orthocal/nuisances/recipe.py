@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from orthocal.errors import OrthocalError, require_inside
+from orthocal.errors import OrthocalError, require_inside, require_whole
 from orthocal.folds import REPEATS, seed_of
 
 if TYPE_CHECKING:
@@ -24,17 +24,22 @@ class Recipe:
     clip : float
     random_state : int, Generator, RandomState or None
     n_jobs : int, optional
+    sample : int, optional
+        About how many rows teach, where they are too many for one place; all of them by default.
     """
 
     learners: Mapping[str, Any] | None = None
     clip: float = 0.01
     random_state: Any = None
     n_jobs: int | None = None
+    sample: int | None = None
 
     def __post_init__(self) -> None:
         require_inside(self.clip, 0, 0.5, "clip")
         if self.n_jobs == 0:
             raise OrthocalError("`n_jobs` must not be 0. Use 1 for one fit at a time, -1 for all cores.")
+        if self.sample is not None:
+            require_whole(self.sample, 1, "sample")
         if isinstance(self.random_state, int | np.integer) and self.random_state < 0:
             raise OrthocalError(f"`random_state` must not be negative; it is {self.random_state}.")
 

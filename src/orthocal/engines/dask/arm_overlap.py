@@ -72,9 +72,8 @@ class SummedOverlap(Overlap):
         )
 
 
-def overlap_in(part: Any, number: int, job: Job) -> SummedOverlap | None:
+def overlap_in(part: Any, job: Job) -> SummedOverlap | None:
     """Question: the overlap of a partition."""
-    del number
     _, loss = loss_of(part, job)
     overlap = loss.overlap
     if overlap is None or not len(loss):

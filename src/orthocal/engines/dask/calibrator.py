@@ -8,16 +8,14 @@ from typing import TYPE_CHECKING, Any, Self
 import numpy as np
 from sklearn.base import BaseEstimator
 
-from orthocal.assessment.assess import Settings
+from orthocal.assessment.settings import Settings
 from orthocal.calibration.effect_models import prediction_of
 from orthocal.calibration.sklearn_api import EffectParameter, UnfittedError, effect_parameter
 from orthocal.effects import new_effect
 from orthocal.engines.dask.comparison import compared
 from orthocal.engines.dask.fit import fitted
-from orthocal.engines.dask.partition_loss import Columns
 from orthocal.engines.dask.preparation import (
     ASKED,
-    Learning,
     chosen,
     covariates_of,
     prepared,
@@ -29,7 +27,9 @@ from orthocal.engines.dask.source import Source
 from orthocal.engines.dask.verdict import judged
 from orthocal.errors import OrthocalError
 from orthocal.mapfile import save
+from orthocal.nuisances.recipe import Recipe
 from orthocal.observations import alike
+from orthocal.roles import Roles
 
 if TYPE_CHECKING:
     import os
@@ -146,21 +146,18 @@ class CausalCalibrator(BaseEstimator):  # type: ignore[misc]
         nuisances : mapping of str to (column name, number or callable), optional
             Known nuisances. Where all are known nothing is learnt, and no covariate is read.
         """
-        source = self._source(
-            frame,
-            Columns(
-                outcome,
-                treatment,
-                prediction or ASKED,
-                instrument,
-                sample_weight,
-                groups,
-                key,
-                tuple(covariates) if covariates is not None else (),
-                dict(nuisances or {}),
-            ),
-            covariates is None,
+        roles = Roles(
+            outcome=outcome,
+            treatment=treatment,
+            prediction=prediction or ASKED,
+            instrument=instrument,
+            sample_weight=sample_weight,
+            groups=groups,
+            key=key,
+            covariates=tuple(covariates or ()),
+            nuisances=dict(nuisances or {}),
         )
+        source = self._source(frame, roles, covariates is None)
         calibrator = fitted(self.method, source, exact=self.exact, refinements=self.refinements)
         self.calibrator_: Calibrator = calibrator
         self.map_: Map = calibrator.map_
@@ -173,7 +170,7 @@ class CausalCalibrator(BaseEstimator):  # type: ignore[misc]
         """Return the calibrated prediction for each prediction: of a Dask column a Dask column, else as in memory."""
         map_ = self._require_fitted().map_
         if hasattr(prediction, "map_partitions"):
-            return prediction.map_partitions(_calibrated, map_, meta=(prediction.name, "f8"))
+            return calibrated_column(map_, prediction)
         return alike(map_.predict(prediction), prediction)
 
     def predict(self, frame: Any) -> Any:
@@ -217,8 +214,8 @@ class CausalCalibrator(BaseEstimator):  # type: ignore[misc]
         bins, level, cost, draws, random_state
             As in `orthocal.assess`.
         """
-        source = replace(self._source_of(frame, tuple(by)), map=self.map_ if calibrated else None)
-        return judged(source, Settings(bins, level, cost, {}, draws, random_state))
+        source = judged_source(self, frame, tuple(by), calibrated=calibrated)
+        return judged(source, Settings(bins=bins, level=level, cost=cost, draws=draws, random_state=random_state))
 
     def compare(self, frame: Any, *, level: float = 0.95, cost: float | None = None) -> Comparison:
         """Say whether calibration did good or harm on the rows of a frame with the columns of `fit`, in one pass.
@@ -231,34 +228,24 @@ class CausalCalibrator(BaseEstimator):  # type: ignore[misc]
         level, cost
             As in `orthocal.compare`.
         """
-        return compared(self._source_of(frame), self.map_, level=level, cost=cost)
+        return compared(judged_source(self, frame, calibrated=False), self.map_, level=level, cost=cost)
 
     def get_params(self, deep: bool = True) -> dict[str, Any]:
         """Return the parameters, `effect` among them, whose attribute is a method."""
         return {**super().get_params(deep), "effect": effect_parameter(self)}
 
-    def _source(self, frame: Any, columns: Columns, all_covariates: bool) -> Source:
+    def _source(self, frame: Any, roles: Roles, all_covariates: bool) -> Source:
         effect = new_effect(effect_parameter(self))
         if self.scheme != "cross":
             raise OrthocalError(f"`scheme` must be 'cross' on Dask; it is {self.scheme!r}. Split the frame yourself.")
         require_dask(frame)
-        self.asked_ = columns.covariates or covariates_of(frame, columns)
-        if columns.prediction == ASKED:
+        self.asked_ = roles.covariates or covariates_of(frame, roles)
+        if roles.prediction == ASKED:
             if self.estimator is None:
                 raise OrthocalError("`prediction` must be given, or an `estimator` to ask; both are left out.")
             frame = with_asked(frame, self.estimator, effect, self.asked_)
-        settings = Learning(self.learners, self.folds, self.clip, self.random_state, self.sample)
-        return prepared(frame, columns, effect, settings, all_covariates)
-
-    def _source_of(self, frame: Any, by: tuple[str, ...] = ()) -> Source:
-        """Return the rows of a frame with the nuisances of `fit`."""
-        job = self._require_fitted().job_
-        require_dask(frame)
-        job = replace(job, columns=replace(job.columns, by=by))
-        if self.estimator is not None and job.columns.prediction == ASKED:
-            frame = with_asked(frame, self.estimator, job.effect, self.asked_)
-        job = replace(job, sums={}, bounds=None)
-        return with_sums(Source(chosen(frame, job.columns), job))
+        recipe = Recipe(self.learners, self.clip, self.random_state, sample=self.sample)
+        return prepared(frame, roles, effect, self.folds, recipe, all_covariates=all_covariates)
 
     def _require_fitted(self) -> Self:
         if "map_" not in self.__dict__:
@@ -306,21 +293,36 @@ def assess(
     bins, level, cost, draws, random_state
         As in `orthocal.assess`.
     """
-    columns = Columns(
-        outcome,
-        treatment,
-        prediction,
-        instrument,
-        sample_weight,
-        groups,
-        key,
-        tuple(covariates) if covariates is not None else (),
-        dict(nuisances or {}),
-        tuple(by),
+    roles = Roles(
+        outcome=outcome,
+        treatment=treatment,
+        prediction=prediction,
+        instrument=instrument,
+        sample_weight=sample_weight,
+        groups=groups,
+        key=key,
+        covariates=tuple(covariates or ()),
+        nuisances=dict(nuisances or {}),
+        by=tuple(by),
     )
-    settings = Learning(learners, folds, clip, random_state, sample)
-    source = prepared(frame, columns, new_effect(effect), settings, covariates is None)
-    return judged(source, Settings(bins, level, cost, {}, draws, random_state))
+    recipe = Recipe(learners, clip, random_state, sample=sample)
+    source = prepared(frame, roles, new_effect(effect), folds, recipe, all_covariates=covariates is None)
+    return judged(source, Settings(bins=bins, level=level, cost=cost, draws=draws, random_state=random_state))
+
+
+def judged_source(calibrator: Any, frame: Any, by: tuple[str, ...] = (), *, calibrated: bool) -> Source:
+    """Return the rows of a frame with the nuisances that a calibrator learnt in `fit`, after its map or before it."""
+    job = calibrator._require_fitted().job_
+    require_dask(frame)
+    if calibrator.estimator is not None and job.roles.prediction == ASKED:
+        frame = with_asked(frame, calibrator.estimator, job.effect, calibrator.asked_)
+    job = replace(job, roles=replace(job.roles, by=by), sums={}, bounds=None)
+    return with_sums(Source(chosen(frame, job.roles), job, map=calibrator.map_ if calibrated else None))
+
+
+def calibrated_column(map_: Map, prediction: Any) -> Any:
+    """Return a Dask column of calibrated predictions."""
+    return prediction.map_partitions(_calibrated, map_, meta=(prediction.name, "f8"))
 
 
 def _calibrated(part: Any, map_: Map) -> Any:

@@ -115,9 +115,8 @@ def _merge(one: Any, other: Any) -> Any:
     return one.merge(other)
 
 
-def _columns(part: Any, number: int, job: Job, map_: Map, cost: float | None) -> Moments | Clusters | None:
+def _columns(part: Any, job: Job, map_: Map, cost: float | None) -> Moments | Clusters | None:
     """Question: moments of a partition, or sums of its clusters."""
-    del number
     before, loss = loss_of(part, job)
     if not len(before):
         return None

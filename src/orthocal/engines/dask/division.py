@@ -72,7 +72,6 @@ def _side(part: Any, by: tuple[str, ...], share: float, seed: int, of_held: bool
     return part[_held(part, by, share, seed) == of_held]
 
 
-def _counts(part: Any, number: int, by: tuple[str, ...], share: float, seed: int) -> Division:
-    del number
+def _counts(part: Any, by: tuple[str, ...], share: float, seed: int) -> Division:
     buckets = np.bincount(folds_of(keys_of(part[list(by)]), BUCKETS, seed + OWN), minlength=BUCKETS)
     return Division(len(part), int(_held(part, by, share, seed).sum()), buckets)

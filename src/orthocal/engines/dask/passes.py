@@ -30,7 +30,7 @@ def partitions(frame: Any) -> list[Any]:
 
 
 def each(parts: Sequence[Any], function: Callable[..., T], *shared: Any, first: int = 0) -> list[T | None]:
-    """Return ``function(partition, its number, *shared)`` of every partition, in order; None of an empty one."""
+    """Return ``function(partition, *shared)`` of every partition, in order; None of an empty one."""
     import dask
 
     return [heard.answer for heard in _checked(dask.compute(*_tasks(parts, function, shared, first)))]
@@ -76,22 +76,22 @@ def _named(function: Callable[..., Any], part: Any, number: int, *shared: Any) -
         return Heard(odd=(f"Partition {number} is empty; it adds nothing.",))
     kinds = _kinds(part, number, shared)
     try:
-        return Heard(function(part, number, *shared), _oddities(part, number, shared), None, kinds)
+        return Heard(function(part, *shared), _oddities(part, number, shared), None, kinds)
     except OrthocalError as error:
         return Heard(failed=f"Partition {number}: {error}", kinds=kinds)
 
 
 def _that_count(part: Any, shared: Sequence[Any]) -> Any:
     """Return nothing of a partition whose weights are all 0."""
-    columns = getattr(shared[0], "columns", shared[0]) if shared else None
-    name = getattr(columns, "sample_weight", None)
+    roles = getattr(shared[0], "roles", shared[0]) if shared else None
+    name = getattr(roles, "sample_weight", None)
     return part if name is None or name not in part or (part[name] != 0).any() else part.iloc[:0]
 
 
 def _oddities(part: Any, number: int, shared: Sequence[Any]) -> tuple[str, ...]:
     """Say where all rows of a partition have one treatment level: rows are sorted by it, or some are missing."""
-    columns = getattr(shared[0], "columns", None) if shared else None
-    name = getattr(columns, "treatment", None)
+    roles = getattr(shared[0], "roles", None) if shared else None
+    name = getattr(roles, "treatment", None)
     if name not in part or len(part) < 2:
         return ()
     (first,) = part[name].iloc[:1].tolist()
@@ -102,11 +102,11 @@ def _oddities(part: Any, number: int, shared: Sequence[Any]) -> tuple[str, ...]:
 
 def _kinds(part: Any, number: int, shared: Sequence[Any]) -> tuple[tuple[str, str, int], ...]:
     """What kind of value each column holds whose values are compared with those of other partitions."""
-    columns = getattr(shared[0], "columns", shared[0]) if shared else None
-    if isinstance(columns, tuple):  # names alone
-        names = columns
+    roles = getattr(shared[0], "roles", shared[0]) if shared else None
+    if isinstance(roles, tuple):  # names alone
+        names = roles
     else:
-        names = tuple(getattr(columns, role, None) for role in ("treatment", "instrument", "groups", "key"))
+        names = tuple(getattr(roles, role, None) for role in ("treatment", "instrument", "groups", "key"))
     found = {name: kind_of(part[name]) for name in names if name is not None and name in part}
     return tuple((name, kind, number) for name, kind in found.items() if kind is not None)
 

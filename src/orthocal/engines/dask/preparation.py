@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -10,7 +10,7 @@ import numpy as np
 from orthocal.calibration.effect_models import prediction_of
 from orthocal.effects import SummedEffect, sums_of
 from orthocal.effects.origin import origin_of
-from orthocal.engines.dask.partition_loss import Columns, Job, fitted_of, known_of, observed, require_columns
+from orthocal.engines.dask.partition_loss import Job, fitted_of, known_of, observed
 from orthocal.engines.dask.passes import merged, partitions
 from orthocal.engines.dask.separable import require_separable, require_separable_targets, stand_ins
 from orthocal.engines.dask.source import Source
@@ -22,82 +22,69 @@ from orthocal.engines.dask.training import (
     train_on_partitions,
     train_on_sample,
 )
-from orthocal.errors import OrthocalError, require_inside, require_whole
+from orthocal.errors import OrthocalError, require_whole
 from orthocal.nuisances.cross_fit import Fitted
-from orthocal.nuisances.recipe import Recipe
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Sequence
 
     from orthocal.effects import Effect
+    from orthocal.nuisances.recipe import Recipe
+    from orthocal.roles import Roles
 
 ASKED = "prediction of the estimator"
 """Column that an effect model's own predictions get."""
 
 
-@dataclass(frozen=True)
-class Learning:
-    """How nuisances are learnt: everything that is not data."""
-
-    learners: Mapping[str, Any] | None
-    folds: int
-    clip: float
-    random_state: int | None
-    sample: int | None
-
-    def __post_init__(self) -> None:
-        require_inside(self.clip, 0, 0.5, "clip")
-        require_whole(self.folds, 2, "folds")
-        if self.sample is not None:
-            require_whole(self.sample, 1, "sample")
-        if self.random_state is not None:
-            require_whole(self.random_state, 0, "random_state")
-
-    @property
-    def seed(self) -> int:
-        """Of folds, sample and learners."""
-        return 0 if self.random_state is None else int(self.random_state)
+def seed_of_partitions(folds: Any, recipe: Recipe) -> int:
+    """Return the seed of folds, sample and learners, 0 where none was given: workers must agree on it."""
+    require_whole(folds, 2, "folds")
+    if recipe.random_state is not None:
+        require_whole(recipe.random_state, 0, "random_state")
+    return int(recipe.random_state or 0)
 
 
-def prepared(frame: Any, columns: Columns, effect: Effect, how: Learning, all_covariates: bool) -> Source:
+def prepared(
+    frame: Any, roles: Roles, effect: Effect, folds: int, recipe: Recipe, *, all_covariates: bool = False
+) -> Source:
     """Check the columns, learn what is not given, and return the partitions with all they need to know their loss."""
     require_dask(frame)
-    require_columns(columns, list(frame.columns))
-    known = replace(columns, covariates=())
+    seed = seed_of_partitions(folds, recipe)
+    roles.require_in(list(frame.columns))
+    known = replace(roles, covariates=())
     few = probe(partitions(chosen(frame, known)), known, effect)
     wanted, divisors = require_defined(effect, observed(few, known), known)
-    job = Job(known, effect, how.clip, how.folds, how.seed, divisors=divisors)
+    job = Job(roles=known, effect=effect, clip=recipe.clip, folds=folds, seed=seed, divisors=divisors)
     learners: dict[str, Any] = {}
-    unknown = [n.name for n in wanted if not set(n.names) <= set(columns.given)]
+    unknown = [n.name for n in wanted if not set(n.names) <= set(roles.nuisances)]
     if unknown:  # learning takes many passes, so that one more is spent on seeing every treatment level
         every = probe_all(partitions(chosen(frame, known)), known)
         wanted, divisors = require_defined(effect, observed(every, known), known)
-    if unknown or any(callable(value) for value in columns.given.values()):
-        names = covariates_of(frame, known) if all_covariates else columns.covariates
-        job = replace(job, columns=replace(columns, covariates=names))
-        job = replace(job, encoding=encoding_of(partitions(frame[list(names)]), job.columns))
-    seen = few if job.columns == known else probe(partitions(chosen(frame, job.columns)), job.columns, effect)
-    checked = _is_separable(seen, job, how)
+    if unknown or any(callable(value) for value in roles.nuisances.values()):
+        names = covariates_of(frame, known) if all_covariates else roles.covariates
+        job = replace(job, roles=replace(roles, covariates=names))
+        job = replace(job, encoding=encoding_of(partitions(frame[list(names)]), job.roles))
+    seen = few if job.roles == known else probe(partitions(chosen(frame, job.roles)), job.roles, effect)
+    checked = _is_separable(seen, job, recipe)
     if unknown:
-        job, learners = _learnt(frame, job, how)
+        job, learners = _learnt(frame, job, recipe)
     if not checked:
-        rows = observed(seen, job.columns, job.encoding)
+        rows = observed(seen, job.roles, job.encoding)
         require_separable(effect, rows, fitted_of(seen, rows, job))
     learnt = {n.name: learners.get(n.name, "") for n in wanted}
-    recipe = Recipe(None, how.clip, how.random_state)
-    origin = origin_of(effect, wanted, set(columns.given), learnt, how.folds, recipe, 0)
-    return with_sums(Source(chosen(frame, job.columns), replace(job, origin=origin)))
+    origin = origin_of(effect, wanted, set(roles.nuisances), learnt, folds, recipe, 0)
+    return with_sums(Source(chosen(frame, job.roles), replace(job, origin=origin)))
 
 
-def _is_separable(seen: Any, job: Job, how: Learning) -> bool:
+def _is_separable(seen: Any, job: Job, recipe: Recipe) -> bool:
     """Refuse an effect that depends on more than a partition; False where only what is learnt can show it."""
-    rows = observed(seen, job.columns, job.encoding)
+    rows = observed(seen, job.roles, job.encoding)
     wanted = list(job.effect.nuisances(rows))
     try:
-        given = {name: known_of(name, value, seen, job) for name, value in job.columns.given.items()}
+        given = {name: known_of(name, value, seen, job) for name, value in job.roles.nuisances.items()}
     except OrthocalError:  # what is wrong with the rows is said with their partition, when it is asked
         return True
-    if how.sample is None and set(given) < {name for n in wanted for name in n.names}:
+    if recipe.sample is None and set(given) < {name for n in wanted for name in n.names}:
         require_separable_targets(job.effect, rows)
     values = stand_ins(wanted, given, len(rows))
     if values is None:
@@ -114,10 +101,10 @@ def require_dask(frame: Any) -> None:
         )
 
 
-def chosen(frame: Any, columns: Columns) -> Any:
+def chosen(frame: Any, roles: Roles) -> Any:
     """Return the columns that are needed, so that no other is read."""
-    require_columns(columns, list(frame.columns))
-    return frame[columns.needed]
+    roles.require_in(list(frame.columns))
+    return frame[roles.needed]
 
 
 def with_asked(frame: Any, estimator: Any, effect: Effect, covariates: Sequence[str]) -> Any:
@@ -126,9 +113,9 @@ def with_asked(frame: Any, estimator: Any, effect: Effect, covariates: Sequence[
     return frame.assign(**{ASKED: asked})
 
 
-def covariates_of(frame: Any, columns: Columns) -> tuple[str, ...]:
+def covariates_of(frame: Any, roles: Roles) -> tuple[str, ...]:
     """Return all columns without another role."""
-    taken = set(replace(columns, by=(), covariates=()).needed)
+    taken = set(replace(roles, by=(), covariates=()).needed)
     return tuple(name for name in frame.columns if name not in taken)
 
 
@@ -138,15 +125,15 @@ def _asked(part: Any, estimator: Any, effect: Effect) -> Any:
     return pd.Series(prediction_of(estimator, part, effect) if len(part) else np.empty(0), part.index, dtype=float)
 
 
-def _learnt(frame: Any, job: Job, how: Learning) -> tuple[Job, dict[str, Any]]:
+def _learnt(frame: Any, job: Job, recipe: Recipe) -> tuple[Job, dict[str, Any]]:
     """Return the job with trained models, and how its learners are written."""
-    source = Source(chosen(frame, job.columns), job)
-    if how.sample is None:
-        probed = probe_all(source.parts, job.columns)
-        trained = train_on_partitions(source.parts, job, how.learners, probed)
+    source = Source(chosen(frame, job.roles), job)
+    if recipe.sample is None:
+        probed = probe_all(source.parts, job.roles)
+        trained = train_on_partitions(source.parts, job, recipe.learners, probed)
     else:
-        share = how.sample / source.sketch.counts.rows
-        trained = train_on_sample(source.parts, job, how.learners, share)
+        share = recipe.sample / source.sketch.counts.rows
+        trained = train_on_sample(source.parts, job, recipe.learners, share)
     return replace(job, trained=trained), {t.nuisance.name: t.models[0].model for t in trained}
 
 
@@ -180,9 +167,8 @@ def with_sums(source: Source) -> Source:
     return replace(source, job=replace(source.job, sums=facts.sums, bounds=bounds))
 
 
-def _facts(part: Any, number: int, job: Job) -> Facts:
-    del number
-    observations = observed(part, job.columns, job.encoding)
+def _facts(part: Any, job: Job) -> Facts:
+    observations = observed(part, job.roles, job.encoding)
     fitted = fitted_of(part, observations, job)
     sums = sums_of(job.effect, observations, fitted)
     loss = job.effect.loss(observations, replace(fitted, sums=_harmless(sums)))

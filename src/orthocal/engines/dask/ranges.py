@@ -39,7 +39,7 @@ def ranges(source: Source) -> list[Any]:
     job, move = dask.delayed(source.job, pure=False), dask.delayed(source.map, pure=False)
     like = dask.delayed(source.like, pure=False)
     tables = [dask.delayed(_table)(part, number, job, move, like) for number, part in enumerate(source.parts)]
-    table = dd.from_delayed(tables, meta=_table_like(source.like, source.job.columns.by), verify_meta=False)
+    table = dd.from_delayed(tables, meta=_table_like(source.like, source.job.roles.by), verify_meta=False)
     if len(divisions) > 2:
         table = table.set_index("prediction", divisions=divisions.tolist(), drop=False)
     else:
@@ -104,12 +104,12 @@ def _table(part: Any, number: int, job: Job, map_: Map | None, like: Loss) -> An
     """Rows of a partition as a frame that can be moved."""
     import pandas as pd
 
-    part = part if job.columns.sample_weight is None else part[part[job.columns.sample_weight] != 0]
+    part = part if job.roles.sample_weight is None else part[part[job.roles.sample_weight] != 0]
     if not len(part):
-        return _table_like(like, job.columns.by)
+        return _table_like(like, job.roles.by)
     try:
         prediction, loss = judged(part, job, map_)
-        by = {f"by {name}": as_labels(part[name], f"by[{name!r}]").astype(object) for name in job.columns.by}
+        by = {f"by {name}": as_labels(part[name], f"by[{name!r}]").astype(object) for name in job.roles.by}
     except OrthocalError as error:
         raise OrthocalError(f"Partition {number}: {error}") from None
     return pd.DataFrame({"prediction": prediction, **columns_of(loss), **by})

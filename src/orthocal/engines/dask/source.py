@@ -54,8 +54,8 @@ class Source:
     @cached_property
     def prediction_parts(self) -> list[Any]:
         """Every partition, predictions and weights only: for passes that need no more."""
-        columns = self.job.columns
-        return partitions(self.frame[[name for name in (columns.prediction, columns.sample_weight) if name]])
+        roles = self.job.roles
+        return partitions(self.frame[[name for name in (roles.prediction, roles.sample_weight) if name]])
 
     @property
     def kept(self) -> int:
@@ -148,16 +148,15 @@ class Source:
 
 def _predicted(part: Any, job: Job, map_: Map | None) -> tuple[Floats, Floats | None]:
     """Predictions and weights of a partition; rows of weight 0 are left out."""
-    columns = job.columns
-    prediction = as_numbers(part[columns.prediction], "prediction")
-    weight = None if columns.sample_weight is None else as_numbers(part[columns.sample_weight], "sample_weight")
+    roles = job.roles
+    prediction = as_numbers(part[roles.prediction], "prediction")
+    weight = None if roles.sample_weight is None else as_numbers(part[roles.sample_weight], "sample_weight")
     if weight is not None and not weight.all():
         prediction, weight = prediction[weight > 0], weight[weight > 0]
     return prediction if map_ is None else map_.predict(prediction), weight
 
 
-def _sketch(part: Any, number: int, job: Job, map_: Map | None, keep: int) -> Sketch | None:
-    del number
+def _sketch(part: Any, job: Job, map_: Map | None, keep: int) -> Sketch | None:
     prediction, weight = _predicted(part, job, map_)
     return Sketch.of(prediction, weight, keep) if len(prediction) else None
 
@@ -176,30 +175,26 @@ def _quadratic(part: Any, job: Job, map_: Map | None) -> tuple[Floats, Quadratic
     return prediction, loss
 
 
-def _line(part: Any, number: int, job: Job, map_: Map | None, pivot: float) -> Line | None:
-    del number
+def _line(part: Any, job: Job, map_: Map | None, pivot: float) -> Line | None:
     prediction, loss = _quadratic(part, job, map_)
     return Line.of(prediction, loss, pivot) if len(prediction) else None
 
 
-def _cells(part: Any, number: int, job: Job, map_: Map | None, edges: Floats, bounded: bool) -> Cells | None:
-    del number
+def _cells(part: Any, job: Job, map_: Map | None, edges: Floats, bounded: bool) -> Cells | None:
     prediction, loss = _quadratic(part, job, map_)
     return Cells.of(prediction, loss, edges, bounded=bounded) if len(prediction) else None
 
 
 def _pairs(
-    part: Any, number: int, job: Job, map_: Map | None, level_map: Map | None, edges: Floats, outcomes: Floats
+    part: Any, job: Job, map_: Map | None, level_map: Map | None, edges: Floats, outcomes: Floats
 ) -> Pairs | None:
-    del number
     prediction, loss = judged(part, job, map_)
     if level_map is not None:
         loss = loss.at(level_map.predict(prediction))
     return Pairs.of(prediction, loss, edges, outcomes) if len(prediction) else None
 
 
-def _outcomes(part: Any, number: int, job: Job, keep: int) -> Sketch | None:
-    del number
+def _outcomes(part: Any, job: Job, keep: int) -> Sketch | None:
     prediction, loss = loss_of(part, job)
     if not hasattr(loss, "outcome"):
         raise UnavailableError(
@@ -208,8 +203,7 @@ def _outcomes(part: Any, number: int, job: Job, keep: int) -> Sketch | None:
     return Sketch.of(loss.outcome, None, keep) if len(prediction) else None
 
 
-def _bracketed(part: Any, number: int, job: Job, map_: Map | None, brackets: Floats) -> Bracketed | None:
-    del number
+def _bracketed(part: Any, job: Job, map_: Map | None, brackets: Floats) -> Bracketed | None:
     prediction, loss = _quadratic(part, job, map_)
     return Bracketed.of(prediction, loss, brackets) if len(prediction) else None
 
@@ -219,7 +213,6 @@ def _spread(parts: list[Any]) -> list[Any]:
     return [parts[k] for k in np.unique(np.linspace(0, len(parts) - 1, SPREAD).astype(int))] if parts else parts
 
 
-def _few(part: Any, number: int, job: Job, map_: Map | None) -> tuple[Loss, float] | None:
-    del number
+def _few(part: Any, job: Job, map_: Map | None) -> tuple[Loss, float] | None:
     prediction, loss = judged(part, job, map_)
     return (loss[np.arange(min(len(loss), 2))], float(prediction.mean())) if len(prediction) else None

@@ -9,12 +9,13 @@ import numpy as np
 from sklearn.base import clone
 
 from orthocal.engines.dask.keys import folds_of, sampled
-from orthocal.engines.dask.partition_loss import Columns, Job, Trained, observed, row_keys
+from orthocal.engines.dask.partition_loss import Job, observed, row_keys
 from orthocal.engines.dask.passes import each
 from orthocal.errors import OrthocalError, UnavailableError
 from orthocal.folds import generator
 from orthocal.nuisances.cross_fit import Learnt, fit_one
 from orthocal.nuisances.learners import choose_learners
+from orthocal.nuisances.models import Trained, trained
 from orthocal.nuisances.wrapped import Standardised
 from orthocal.observations import Encoding, Observations, encode
 
@@ -23,26 +24,27 @@ if TYPE_CHECKING:
 
     from orthocal.effects import Effect
     from orthocal.nuisances import Nuisance
+    from orthocal.roles import Roles
 
 PROBED, MOST_LEVELS = 300, 50
 SETTINGS = {"n_estimators": 200, "max_depth": 3, "num_leaves": 8, "learning_rate": 0.1, "verbosity": -1}
 """Of LightGBM on Dask: shallow trees, as in memory; there is no early stopping on a cluster."""
 
 
-def probe(parts: Sequence[Any], columns: Columns, effect: Effect) -> Any:
+def probe(parts: Sequence[Any], roles: Roles, effect: Effect) -> Any:
     """Return a few rows, with every treatment level of the partitions that had to be looked at, until the effect is defined."""
     import pandas as pd
 
     found: list[Any] = []
     problem: OrthocalError | None = None
     for number, part in enumerate(parts):
-        (few,) = each([part], _few, columns, first=number)
+        (few,) = each([part], _few, roles, first=number)
         if few is None:
             continue
         found.append(few)
         together = pd.concat(found, ignore_index=True)
         try:
-            effect.nuisances(observed(together, columns))
+            effect.nuisances(observed(together, roles))
         except OrthocalError as error:
             problem = error
         else:
@@ -50,44 +52,41 @@ def probe(parts: Sequence[Any], columns: Columns, effect: Effect) -> Any:
     raise problem or OrthocalError("The data must have rows; every partition is empty.")
 
 
-def probe_all(parts: Sequence[Any], columns: Columns) -> Any:
+def probe_all(parts: Sequence[Any], roles: Roles) -> Any:
     """Return a few rows of every partition, with every treatment level, and an outcome that is not 0 or 1 where there is one."""
     import pandas as pd
 
-    found = [few for few in each(parts, _few, columns, PROBED // len(parts) + 1) if few is not None]
+    found = [few for few in each(parts, _few, roles, PROBED // len(parts) + 1) if few is not None]
     return pd.concat(found, ignore_index=True)
 
 
-def _few(part: Any, number: int, columns: Columns, first: int = PROBED) -> Any:
+def _few(part: Any, roles: Roles, first: int = PROBED) -> Any:
     """Question: the first rows, one of each level of treatment and instrument, and one whose outcome is not 0 or 1."""
-    del number
-    observed(part, replace(columns, covariates=()))
+    observed(part, replace(roles, covariates=()))
     keep = np.zeros(len(part), dtype=bool)
     keep[:first] = True
-    keep[np.flatnonzero(~part[columns.y].isin([0, 1]).to_numpy())[:1]] = True
-    for name in (columns.treatment, columns.instrument):
+    keep[np.flatnonzero(~part[roles.outcome].isin([0, 1]).to_numpy())[:1]] = True
+    for name in (roles.treatment, roles.instrument):
         if name is not None:
             new = np.flatnonzero(~part[name].duplicated().to_numpy())
             keep[new[:MOST_LEVELS]] = True
     return part[keep]
 
 
-def encoding_of(parts: Sequence[Any], columns: Columns) -> Encoding | None:
+def encoding_of(parts: Sequence[Any], roles: Roles) -> Encoding | None:
     """Return how text covariates become numbers, with the levels of all partitions; None where every covariate is a number."""
-    if not columns.covariates:
+    if not roles.covariates:
         return None
-    found = [one for one in each(parts, _encoding, columns) if one is not None]
+    found = [one for one in each(parts, _encoding, roles) if one is not None]
     levels = {
-        name: tuple(sorted({level for one in found for level in one.levels.get(name, ())}))
-        for name in columns.covariates
+        name: tuple(sorted({level for one in found for level in one.levels.get(name, ())})) for name in roles.covariates
     }
     levels = {name: known for name, known in levels.items() if known}
-    return Encoding(columns.covariates, len(columns.covariates), levels) if levels else None
+    return Encoding(roles.covariates, len(roles.covariates), levels) if levels else None
 
 
-def _encoding(part: Any, number: int, columns: Columns) -> Encoding:
-    del number
-    text = [name for name in columns.covariates if part[name].dtype.kind not in "fiub"]
+def _encoding(part: Any, roles: Roles) -> Encoding:
+    text = [name for name in roles.covariates if part[name].dtype.kind not in "fiub"]
     return encode(part[text])[1] if text else Encoding((), 0, {})
 
 
@@ -98,17 +97,17 @@ def train_on_sample(
     import dask
     import pandas as pd
 
-    columns, effect, folds, seed = job.columns, job.effect, job.folds, job.seed
-    drawn = [one for one in each(parts, _sampled, columns, share, seed) if one is not None]
+    roles, effect, folds, seed = job.roles, job.effect, job.folds, job.seed
+    drawn = [one for one in each(parts, _sampled, roles, share, seed) if one is not None]
     rows = pd.concat(drawn, ignore_index=True)
-    rows = rows.iloc[np.argsort(row_keys(rows, columns), kind="stable")]  # in an order that partitions do not decide
+    rows = rows.iloc[np.argsort(row_keys(rows, roles), kind="stable")]  # in an order that partitions do not decide
     if not len(rows):
         raise OrthocalError("`sample` must leave rows to learn from; it leaves none. Ask for more.")
-    observations = observed(rows, columns, job.encoding)
-    wanted = _to_learn(effect.nuisances(observations), columns)
+    observations = observed(rows, roles, job.encoding)
+    wanted = _to_learn(effect.nuisances(observations), roles)
     weight = None if np.ptp(observations.weight) == 0 else observations.weight
     chosen = choose_learners(effect.nuisances(observations), learners, weighted=weight is not None)
-    fold = folds_of(row_keys(rows, columns), folds, seed)
+    fold = folds_of(row_keys(rows, roles), folds, seed)
     seeds = generator(seed).integers(2**31, size=(len(wanted), folds))
     X, divided, weights = (dask.delayed(one, pure=False) for one in (observations.covariates, fold, weight))
     fits = [
@@ -117,12 +116,11 @@ def train_on_sample(
         for told in [dask.delayed(n, pure=False)]
     ]
     models = dask.compute(*fits)
-    return tuple(_trained(n, own) for n, own in zip(wanted, models, strict=True))
+    return tuple(trained(n, own) for n, own in zip(wanted, models, strict=True))
 
 
-def _sampled(part: Any, number: int, columns: Columns, share: float, seed: int) -> Any:
-    del number
-    return part[sampled(row_keys(part, columns), share, seed)]
+def _sampled(part: Any, roles: Roles, share: float, seed: int) -> Any:
+    return part[sampled(row_keys(part, roles), share, seed)]
 
 
 def train_on_partitions(
@@ -132,9 +130,9 @@ def train_on_partitions(
     import dask
     from dask import array as da
 
-    few = observed(probed, job.columns, job.encoding)
+    few = observed(probed, job.roles, job.encoding)
     every = job.effect.nuisances(few)
-    wanted = _to_learn(every, job.columns)
+    wanted = _to_learn(every, job.roles)
     for nuisance in wanted:
         if nuisance.wrap is not None:
             raise UnavailableError(
@@ -153,7 +151,7 @@ def train_on_partitions(
                 for at, shape in ((0, (width,)), (1, ()), (2, ()))
             ]
             models.append(_fit_on_dask(chosen[nuisance.name], nuisance, *columns_of))
-        found.append(_trained(nuisance, models))
+        found.append(trained(nuisance, models))
     return tuple(found)
 
 
@@ -165,9 +163,9 @@ def _training_rows(part: Any, name: str, k: int, job: Job, probed: Any) -> tuple
     import pandas as pd
 
     own = len(part)
-    rows = observed(pd.concat([part, probed], ignore_index=True), job.columns, job.encoding)
+    rows = observed(pd.concat([part, probed], ignore_index=True), job.roles, job.encoding)
     nuisance = next(n for n in job.effect.nuisances(rows) if n.name == name)
-    train = folds_of(row_keys(part, job.columns), job.folds, job.seed) != k
+    train = folds_of(row_keys(part, job.roles), job.folds, job.seed) != k
     if nuisance.rows is not None:
         train &= nuisance.rows[:own]
     return rows.covariates[:own][train], nuisance.target[:own][train], rows.weight[:own][train]
@@ -214,22 +212,15 @@ def _seeded(learner: Any, seed: int) -> Any:
     return clone(learner).set_params(**dict.fromkeys(unset, seed)) if unset else learner
 
 
-def _to_learn(nuisances: Sequence[Nuisance], columns: Columns) -> list[Nuisance]:
-    return [n for n in nuisances if not set(n.names) <= set(columns.given)]
+def _to_learn(nuisances: Sequence[Nuisance], roles: Roles) -> list[Nuisance]:
+    return [n for n in nuisances if not set(n.names) <= set(roles.nuisances)]
 
 
-def _trained(nuisance: Nuisance, models: Sequence[Any]) -> Trained:
-    has_features = nuisance.features is not None
-    return Trained(replace(nuisance, target=np.empty(0), rows=None, features=None), tuple(models), has_features)
-
-
-def require_defined(
-    effect: Effect, observations: Observations, columns: Columns
-) -> tuple[list[Nuisance], frozenset[str]]:
+def require_defined(effect: Effect, observations: Observations, roles: Roles) -> tuple[list[Nuisance], frozenset[str]]:
     """Return the nuisances of the effect, and those given ones it divides by; what is given must be of use, and whole."""
     from orthocal.nuisances.cross_fit import check_given
 
     wanted = list(effect.nuisances(observations))
-    stand_ins = dict.fromkeys(columns.given, 0.5)
+    stand_ins = dict.fromkeys(roles.nuisances, 0.5)
     check_given(wanted, stand_ins, observations.covariates, len(observations))
-    return wanted, frozenset(n.name for n in wanted if n.is_divisor and n.name in columns.given)
+    return wanted, frozenset(n.name for n in wanted if n.is_divisor and n.name in roles.nuisances)

@@ -5,28 +5,26 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from orthocal.assessment.assess import Settings, judge
+from orthocal.assessment.assess import judge
 from orthocal.assessment.subgroups import MOST_LEVELS
 from orthocal.effects.arms import warn_if_clipped
 from orthocal.effects.derivative import warn_if_unbalanced
 from orthocal.engines.dask.arm_overlap import SummedOverlap, overlap_in
 from orthocal.engines.dask.passes import merged
 from orthocal.engines.dask.ranges import DaskRows, ranges
-from orthocal.errors import OrthocalError, require_inside, require_whole
+from orthocal.errors import OrthocalError
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from orthocal.assessment import Assessment
+    from orthocal.assessment.settings import Settings
     from orthocal.assessment.sweeps import Rows
     from orthocal.engines.dask.source import Source
 
 
 def judged(source: Source, settings: Settings) -> Assessment:
     """Return the verdict on a source's predictions."""
-    require_whole(settings.bins, 1, "bins")
-    require_inside(settings.level, 0, 1, "level")
-    require_whole(settings.draws, 1, "draws")
     overlap = None
     if source.has_overlap:
         overlap = merged(source.parts, overlap_in, SummedOverlap.merge, source.job)
@@ -34,7 +32,7 @@ def judged(source: Source, settings: Settings) -> Assessment:
         warn_if_unbalanced(overlap.balance)
     rows = DaskRows(ranges(source), source.like)
     rows.like = with_rows(source.like, rows.rows)
-    return judge(rows, settings, _subgroups(rows, source.job.columns.by), overlap)
+    return judge(rows, settings, _subgroups(rows, source.job.roles.by), overlap)
 
 
 def with_rows(like: Any, rows: int) -> Any:

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any
 
 from orthocal import __version__
 from orthocal.assessment import Assessment
-from orthocal.assessment.status import Mark, mark_of, mark_of_change
-from orthocal.calibration.holdout import Verified
+from orthocal.assessment.status import Mark, mark_of
+from orthocal.engines.verification import Verified
 from orthocal.errors import OrthocalError
 from orthocal.formats import between, number, percent
 from orthocal.mapfile import write_text
@@ -82,13 +82,7 @@ def report_page(
     """Return the page of a verdict, of several, or of a calibration."""
     how = dict(how or {})
     if isinstance(assessments, Verified):
-        return _page(
-            title,
-            mark_of_change(assessments.before, assessments.after, assessments.comparison),
-            _job_sections(assessments),
-            assessments.before,
-            how,
-        )
+        return _page(title, assessments.mark, _job_sections(assessments), assessments.before, how)
     if isinstance(assessments, Assessment):
         return _page(title, mark_of(assessments), _sections(assessments, "verdict"), assessments, how)
     if not isinstance(assessments, Mapping) or not assessments:

@@ -1,0 +1,163 @@
+"""A dask.dataframe as an engine: rows are held out by a hash of what tells them apart, wherever they are."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+from orthocal.calibration.holdout import require_both_sides, require_share
+from orthocal.engines.dask.calibrator import CausalCalibrator, judged_source
+from orthocal.engines.dask.division import Division, divided, division
+from orthocal.engines.dask.partition_loss import observed
+from orthocal.engines.dask.passes import partitions
+from orthocal.engines.dask.preparation import chosen, prepared, seed_of_partitions
+from orthocal.engines.dask.training import probe, require_defined
+from orthocal.engines.dask.verdict import judged
+from orthocal.errors import OrthocalError, require_one_of
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from orthocal.assessment import Assessment, Comparison
+    from orthocal.assessment.settings import Settings
+    from orthocal.effects import Effect
+    from orthocal.maps import Map
+    from orthocal.nuisances import Nuisance
+    from orthocal.nuisances.recipe import Recipe
+    from orthocal.roles import Roles
+
+METHODS = {name: name for name in ("isotonic", "linear", "histogram", "identity")} | {"auto": "isotonic"}
+"""Methods that sums are enough for, by what they are asked for as."""
+MOST_ALIKE = 10
+"""Rows that may share one key, about: a hold-out of fewer and larger lumps would be unlike the other rows."""
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class DaskEngine:
+    """Rows of a dask.dataframe.
+
+    Parameters
+    ----------
+    frame : dask.dataframe.DataFrame
+    roles : Roles
+    effect : Effect
+    folds : int
+    recipe : Recipe
+    holdout : float
+        Share of the rows that no map sees; 0 for none.
+    exact : bool
+        Whether isotonic maps are those of all rows, or of a grid.
+    """
+
+    frame: Any
+    roles: Roles
+    effect: Effect
+    folds: int = 5
+    recipe: Recipe
+    holdout: float = 0.3
+    exact: bool = False
+
+    def __post_init__(self) -> None:
+        require_share(self.holdout)
+        seed_of_partitions(self.folds, self.recipe)
+
+    @cached_property
+    def division(self) -> Division:
+        """How many rows there are, and how many are held out."""
+        return division(self.frame, self.roles.told_apart_by, self.holdout, self.recipe.random_state)
+
+    @cached_property
+    def to_learn(self) -> list[Nuisance]:
+        """The nuisances that are not known, from a look at a few rows."""
+        known = replace(self.roles, covariates=())
+        few = probe(partitions(chosen(self.frame, known)), known, self.effect)
+        wanted, _ = require_defined(self.effect, observed(few, known), known)
+        return [nuisance for nuisance in wanted if not set(nuisance.names) <= set(known.nuisances)]
+
+    @property
+    def sides(self) -> tuple[int, int]:
+        """How many rows maps are fitted on, and how many they are judged on; rows must be told apart to be held out."""
+        found, roles = self.division, self.roles
+        if self.holdout and not (roles.groups or roles.key) and found.alike > MOST_ALIKE:
+            raise OrthocalError(
+                f"Rows must be told apart to be held out at random; about {found.alike:.0f} are alike in every column. Name a "
+                "column that differs with --key, or use --holdout 0."
+            )
+        fitted, judging = found.rows - found.held, found.held if self.holdout else found.rows
+        require_both_sides(self.holdout, found.rows, fitted, judging)
+        return fitted, judging
+
+    def trial(self, method: Any) -> DaskTrial:
+        """Fit a map on the rows that are not held out."""
+        require_one_of(method, METHODS, "method")
+        calibrator = CausalCalibrator(
+            self.effect,
+            METHODS[method],
+            folds=self.folds,
+            learners=self.recipe.learners,
+            clip=self.recipe.clip,
+            random_state=self.recipe.random_state,
+            sample=self.recipe.sample,
+            exact=self.exact,
+        )
+        kept, held = self.frame, self.frame
+        if self.holdout:
+            kept, held = divided(self.frame, self.roles.told_apart_by, self.holdout, self.recipe.random_state)
+        calibrator.fit(kept, **self.roles.arguments)
+        reason = "" if METHODS[method] == method else f"{meaning_of(method)}."
+        return DaskTrial(calibrator=calibrator, held=held, reason=reason, rows=self.sides[1], by=self.roles.by)
+
+    def errors_again(self, method: Any, times: int) -> list[tuple[float, float]]:  # noqa: ARG002
+        """Return nothing: on as many rows other draws of the folds hardly move the error, and passes are dear."""
+        return []
+
+    def judge(self, names: Sequence[str], settings: Settings) -> dict[str, Assessment]:
+        """Judge columns of predictions on all rows."""
+        settings = replace(settings, random_state=self.recipe.random_state)
+        found = {}
+        for name in names:
+            roles = replace(self.roles, prediction=name)
+            found[name] = judged(prepared(self.frame, roles, self.effect, self.folds, self.recipe), settings)
+        return found
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class DaskTrial:
+    """A fitted map, and the frame of rows it is judged on."""
+
+    calibrator: CausalCalibrator
+    held: Any
+    reason: str
+    rows: int
+    by: tuple[str, ...]
+
+    @property
+    def map(self) -> Map:
+        """The map."""
+        return self.calibrator.map_
+
+    @property
+    def bound(self) -> float:
+        """How near an isotonic map on a grid is to that of all rows."""
+        return self.calibrator.bound_
+
+    @property
+    def judged(self) -> range:
+        """As many as the rows the verdicts rest on."""
+        return range(self.rows)
+
+    def assess(self, settings: Settings, *, calibrated: bool) -> Assessment:
+        """Judge the prediction after the map, or as it was."""
+        settings = replace(settings, random_state=self.calibrator.random_state)
+        return judged(judged_source(self.calibrator, self.held, self.by, calibrated=calibrated), settings)
+
+    def compare(self, settings: Settings) -> Comparison:
+        """Say whether the map did good or harm."""
+        return self.calibrator.compare(self.held, level=settings.level, cost=settings.cost)
+
+
+def meaning_of(method: str) -> str:
+    """Say what a method means here."""
+    meant = METHODS[method]
+    return meant if meant == method else f"{meant}, which {method} means on Dask"

@@ -1,0 +1,76 @@
+"""Which column plays which part: one record for the command line and every engine."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, fields
+from typing import TYPE_CHECKING, Any
+
+from orthocal.errors import OrthocalError, did_you_mean
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+
+@dataclass(frozen=True, kw_only=True)
+class Roles:
+    """Columns of a table, by the part they play.
+
+    Parameters
+    ----------
+    outcome, treatment, prediction : str
+    instrument, sample_weight, groups, key : str, optional
+    covariates : tuple of str
+    nuisances : dict of str to (str, number or callable)
+        Known nuisances: a column, a number, or a function of the covariates.
+    by : tuple of str
+        Subgroups to judge apart.
+    """
+
+    outcome: str
+    treatment: str
+    prediction: str
+    instrument: str | None = None
+    sample_weight: str | None = None
+    groups: str | None = None
+    key: str | None = None
+    covariates: tuple[str, ...] = ()
+    nuisances: Mapping[str, Any] = field(default_factory=dict)
+    by: tuple[str, ...] = ()
+
+    def of(self, table: Any, *, key: bool = False) -> dict[str, Any]:
+        """Return the arguments of `observe` that are columns of a table, `y` among them; on demand the key as well."""
+        names = ("treatment", "prediction", "instrument", "sample_weight", "groups", *(("key",) if key else ()))
+        found = {"y": self.outcome, **{name: getattr(self, name) for name in names}}
+        return {argument: None if name is None else table[name] for argument, name in found.items()}
+
+    @property
+    def arguments(self) -> dict[str, Any]:
+        """The columns as `orthocal.distributed` takes them; subgroups are another matter."""
+        return {one.name: getattr(self, one.name) for one in fields(self) if one.name != "by"}
+
+    @property
+    def parts(self) -> list[str]:
+        """The columns of a row itself: outcome, treatment, prediction and the others that are named, but no covariate."""
+        named = (self.outcome, self.treatment, self.prediction, self.instrument, self.sample_weight, self.groups)
+        return [name for name in named if name is not None]
+
+    @property
+    def needed(self) -> list[str]:
+        """Every column that is read."""
+        known = [value for value in self.nuisances.values() if isinstance(value, str)]
+        names = [*self.parts, self.key, *self.covariates, *known, *self.by]
+        return list(dict.fromkeys(name for name in names if name is not None))
+
+    @property
+    def told_apart_by(self) -> list[str]:
+        """Columns that tell rows apart: the clusters', the key, or all that a row is."""
+        own = self.groups or self.key
+        return [own] if own else [*self.parts, *self.covariates]
+
+    def require_in(self, there: Sequence[str]) -> None:
+        """Every column that is asked for is in the table."""
+        for name in self.needed:
+            if name not in there:
+                raise OrthocalError(
+                    f"Column {name!r} must be in the data; it has {', '.join(there)}.{did_you_mean(name, there)}"
+                )
