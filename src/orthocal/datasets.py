@@ -6,16 +6,14 @@ import hashlib
 import os
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from scipy.special import expit, ndtri
 
+from orthocal.arrays import Floats, Integers
 from orthocal.errors import OrthocalError, UnavailableError
 from orthocal.folds import generator
-
-if TYPE_CHECKING:
-    from orthocal.arrays import Floats, Integers
 
 COVARIATES_401KSUBS = ("age", "inc", "fsize", "marr", "male", "pira")
 COVARIATES_401K = (

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
+from orthocal.arrays import Floats, Integers
 from orthocal.datasets import load_401ksubs
 from orthocal.effects import new_effect
 from orthocal.engines.memory import MemoryEngine
@@ -13,9 +14,6 @@ from orthocal.engines.verification import Verified, calibrate_and_verify
 from orthocal.folds import MODEL, split_rows
 from orthocal.nuisances.recipe import Recipe
 from orthocal.observations import observe
-
-if TYPE_CHECKING:
-    from orthocal.arrays import Floats, Integers
 
 
 def t_learner(X: Floats, y: Floats, treatment: Integers, seed: int) -> Any:

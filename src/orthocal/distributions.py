@@ -2,19 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, Self
+from typing import Any, NamedTuple, Protocol, Self
 
 import numpy as np
 
-from orthocal.arrays import runs
+from orthocal.arrays import Floats, Rows, runs
 from orthocal.errors import OrthocalError, require_length
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from orthocal.arrays import Floats, Rows
 
 
 class Law(Protocol):

@@ -6,13 +6,12 @@ Every message gives the rule, the value that broke it and the way out.
 from __future__ import annotations
 
 import difflib
+from collections.abc import Collection, Sized
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Sized
-
     from orthocal.arrays import Floats, Labels
 
 

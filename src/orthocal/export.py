@@ -8,20 +8,17 @@ from __future__ import annotations
 import keyword
 import re
 import sys
+from collections.abc import Callable, Sequence
 from functools import singledispatch
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from scipy.interpolate import PPoly
 
+from orthocal.arrays import Floats
 from orthocal.errors import OrthocalError
 from orthocal.mapfile import to_json
 from orthocal.maps import AffineMap, IdentityMap, MixtureMap, SigmoidMap, SplineMap, StepMap
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
-
-    from orthocal.arrays import Floats
 
 LARGEST_SCORE = 700.0
 """A sigmoid is flat to the last bit beyond this score, and exp of it is still a double."""

@@ -7,13 +7,14 @@ nuisances learnt once serve every prediction. Clusters are keyed by their name.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from orthocal.arrays import ordered
+from orthocal.arrays import Integers, Labels, ordered
 from orthocal.errors import OrthocalError
-from orthocal.hashing import drawn, hash_order, hashed_labels, hashed_rows, joined, mixed
+from orthocal.hashing import Hashes, drawn, hash_order, hashed_labels, hashed_rows, joined, mixed
 from orthocal.observations import as_labels
 
 OTHER = -1
@@ -25,11 +26,8 @@ TIES = 100
 FEW = 1000
 """Whole numbers of a smaller range than this are counted, not sorted, to find those that occur."""
 
-if TYPE_CHECKING:
-    from collections.abc import Sequence
 
-    from orthocal.arrays import Integers, Labels
-    from orthocal.hashing import Hashes
+if TYPE_CHECKING:
     from orthocal.observations import Observations
 
 

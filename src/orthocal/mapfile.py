@@ -6,19 +6,15 @@ import json
 import os
 import reprlib
 import tempfile
+from collections.abc import Sequence
 from dataclasses import fields
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, cast
+from typing import Any, cast
 
 import numpy as np
 
 from orthocal.errors import OrthocalError, require_one_of
-from orthocal.maps import HOLDS_MAPS, MAPS
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from orthocal.maps import Map
+from orthocal.maps import HOLDS_MAPS, MAPS, Map
 
 FORMAT, VERSION = "orthocal-map", 1
 HEADER = ("format", "version", "shape")

@@ -3,19 +3,15 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import Any, Protocol
 
 import numpy as np
 from scipy.interpolate import BSpline
 from scipy.special import expit
 
-from orthocal.arrays import step_of
+from orthocal.arrays import Floats, step_of
 from orthocal.errors import OrthocalError
 from orthocal.observations import as_numbers
-
-if TYPE_CHECKING:
-    from orthocal.arrays import Floats
-
 
 HOLDS_MAPS = {"holds": "maps"}
 """Marks a field of a map that holds other maps."""

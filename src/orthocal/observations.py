@@ -4,18 +4,15 @@ from __future__ import annotations
 
 from dataclasses import dataclass, fields
 from decimal import Decimal
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import narwhals as nw
 import numpy as np
 from narwhals.exceptions import DuplicateError
 from scipy.sparse import issparse
 
-from orthocal.arrays import unmasked
+from orthocal.arrays import Floats, Integers, Labels, Rows, unmasked
 from orthocal.errors import OrthocalError, require_finite, require_length, require_rows, require_weights
-
-if TYPE_CHECKING:
-    from orthocal.arrays import Floats, Integers, Labels, Rows
 
 MOST_LEVELS = 50
 """A text or category covariate becomes one indicator column per level, up to this many levels."""

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, cast
+from typing import Any, cast
 
 import numpy as np
 
+from orthocal.arrays import Floats, Integers
 from orthocal.calibrators.validation import validation_folds, value_order
 from orthocal.effects import Effect, loss_of_all, new_effect
 from orthocal.effects.origin import stamped
@@ -21,17 +23,12 @@ from orthocal.folds import (
     row_order,
     split_rows,
 )
+from orthocal.losses import Loss
+from orthocal.nuisances import Nuisance
 from orthocal.nuisances.cross_fit import Fitted, check_given, cross_fit, to_learn
 from orthocal.nuisances.learners import choose_learners
 from orthocal.nuisances.recipe import Recipe
 from orthocal.observations import Observations, observe
-
-if TYPE_CHECKING:
-    from collections.abc import Collection, Mapping, Sequence
-
-    from orthocal.arrays import Floats, Integers
-    from orthocal.losses import Loss
-    from orthocal.nuisances import Nuisance
 
 
 @dataclass(frozen=True, eq=False)

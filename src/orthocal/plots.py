@@ -2,23 +2,21 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import matplotlib.pyplot as plt
 import numpy as np
 
+from orthocal.arrays import Floats
+from orthocal.assessment import Assessment
 from orthocal.assessment.bin_table import hull, reaches
 from orthocal.errors import OrthocalError
+from orthocal.maps import Map
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
-
-    from orthocal.arrays import Floats
-    from orthocal.assessment import Assessment
-    from orthocal.maps import Map
 
 INK, GREY, ACCENT = "#1b1b1b", "#8a8a8a", "#0b5fa5"
 

@@ -2,18 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from functools import partial
-from typing import TYPE_CHECKING, Any, NamedTuple, overload
+from typing import Any, NamedTuple, overload
 
 import numpy as np
 from scipy.stats import t as t_law
 
+from orthocal.arrays import Floats
 from orthocal.assessment.best_line import best_line
 from orthocal.assessment.bin_edges import cut
 from orthocal.assessment.bin_table import intervals, shown_bins, table
 from orthocal.assessment.bin_targets import minimisers
-from orthocal.assessment.bins import at_constant, at_prediction, mean_residual, residual_moments
+from orthocal.assessment.bins import Binned, at_constant, at_prediction, mean_residual, residual_moments
 from orthocal.assessment.bins_test import bins_test
 from orthocal.assessment.curve import monotone_curve
 from orthocal.assessment.decomposition import decompose
@@ -25,32 +26,32 @@ from orthocal.assessment.error import (
     squared_error,
 )
 from orthocal.assessment.linear_test import linear_test
-from orthocal.assessment.parts import Average
+from orthocal.assessment.parts import Average, TestResult
 from orthocal.assessment.range_test import range_test
 from orthocal.assessment.rate import rate
-from orthocal.assessment.ratios import against_all, mean_mass
+from orthocal.assessment.ratios import MeanMass, Shown, against_all, mean_mass
 from orthocal.assessment.records import Assessment
 from orthocal.assessment.row_order import settled_order
 from orthocal.assessment.score_interval import score_interval
 from orthocal.assessment.settings import Settings
 from orthocal.assessment.status import sensitivity, verdict
 from orthocal.assessment.subgroups import judge_groups, subgroups
-from orthocal.assessment.sweeps import SortedRows, answer, answered, count_rows, count_units, predictions_at
+from orthocal.assessment.sweeps import (
+    Piece,
+    Rows,
+    SortedRows,
+    Stage,
+    answer,
+    answered,
+    count_rows,
+    count_units,
+    predictions_at,
+)
 from orthocal.assessment.value import decision_value
 from orthocal.errors import OrthocalError, require_rows
 from orthocal.folds import generator
-from orthocal.losses import rows_that_count, without_overlap
+from orthocal.losses import Loss, Overlap, rows_that_count, without_overlap
 from orthocal.observations import as_labels, as_numbers
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable
-
-    from orthocal.arrays import Floats
-    from orthocal.assessment.bins import Binned
-    from orthocal.assessment.parts import TestResult
-    from orthocal.assessment.ratios import MeanMass, Shown
-    from orthocal.assessment.sweeps import Piece, Rows, Stage
-    from orthocal.losses import Loss, Overlap
 
 
 @overload

@@ -2,22 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from functools import partial
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 from scipy.stats import t as t_law
 
-from orthocal.assessment.parts import Coefficient, LinearPredictor
-from orthocal.assessment.sweeps import cluster_sums, count_effective, merged
+from orthocal.arrays import Floats, Integers
+from orthocal.assessment.parts import Average, Coefficient, LinearPredictor
+from orthocal.assessment.sweeps import Piece, Rows, Stage, cluster_sums, count_effective, merged
 from orthocal.losses import score_at
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
-
-    from orthocal.arrays import Floats, Integers
-    from orthocal.assessment.parts import Average
-    from orthocal.assessment.sweeps import Piece, Rows, Stage
 
 STEPS = 3
 """Most Newton steps from the line through the bins; from so near a start one would do (Bickel 1975)."""

@@ -3,16 +3,13 @@
 from __future__ import annotations
 
 from functools import partial
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
+from orthocal.arrays import Floats, Integers
 from orthocal.assessment.sweeps import Piece, Runs, Stage, pair_codes
 from orthocal.calibrators.histogram import wanted_mass
-
-if TYPE_CHECKING:
-    from orthocal.arrays import Floats, Integers
-
 
 LEAST_SHARE = 0.25
 """Of the rows of an equal bin, below which a bin left over between ties is not judged by itself."""

@@ -2,28 +2,19 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from functools import partial
-from typing import TYPE_CHECKING
 
 import numpy as np
 from scipy.stats import t as t_law
 
-from orthocal.arrays import group_sums
+from orthocal.arrays import Floats, Integers, group_sums
 from orthocal.assessment.bin_targets import minimisers
-from orthocal.assessment.bins import Cells, scaled
-from orthocal.assessment.ratios import Shown
-from orthocal.assessment.sweeps import Runs, cluster_sums, merged, pair_codes
+from orthocal.assessment.bins import Binned, Cells, scaled
+from orthocal.assessment.ratios import MeanMass, Shown
+from orthocal.assessment.sweeps import Piece, Rows, Runs, Stage, cluster_sums, merged, pair_codes
 from orthocal.losses import is_ratio
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-
-    from orthocal.arrays import Floats, Integers
-    from orthocal.assessment.bins import Binned
-    from orthocal.assessment.ratios import MeanMass
-    from orthocal.assessment.sweeps import Piece, Rows, Stage
-
 
 LONGEST_BAR = 3.0
 """In medians of all bars: what is longer, as Fieller's intervals of a weak mass can be, runs out of the picture."""

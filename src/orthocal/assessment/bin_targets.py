@@ -3,19 +3,15 @@
 from __future__ import annotations
 
 from functools import partial, singledispatch
-from typing import TYPE_CHECKING
 
 import numpy as np
 
+from orthocal.arrays import Floats
 from orthocal.assessment.crossings import Bracket, crossings
-from orthocal.assessment.sweeps import Runs, count_rows
+from orthocal.assessment.sweeps import Piece, Rows, Runs, Stage, count_rows
 from orthocal.losses import Loss, QuadraticLoss, score_at
 from orthocal.solvers import constants
 from orthocal.solvers.constants import PRECISION, finite_bounds, narrowest, ratios
-
-if TYPE_CHECKING:
-    from orthocal.arrays import Floats
-    from orthocal.assessment.sweeps import Piece, Rows, Stage
 
 ROUGH = 1e-4
 """Precision, as a share of the bounds' distance, of a minimiser at which a search begins."""

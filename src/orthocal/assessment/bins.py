@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 from scipy.sparse import coo_array
 
-from orthocal.arrays import group_sums, sorting_order
+from orthocal.arrays import Floats, Integers, group_sums, sorting_order
 from orthocal.assessment.bin_edges import cut
 from orthocal.assessment.ratios import against_all, mean_mass
 from orthocal.assessment.sweeps import (
@@ -25,13 +26,7 @@ from orthocal.assessment.sweeps import (
     pair_codes,
 )
 from orthocal.errors import OrthocalError, require_positive_mass
-from orthocal.losses import score_at
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from orthocal.arrays import Floats, Integers
-    from orthocal.losses import Loss
+from orthocal.losses import Loss, score_at
 
 ROUNDING = 1e-12
 MOST_LEVERAGE = 0.9

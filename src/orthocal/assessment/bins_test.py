@@ -13,16 +13,14 @@ from scipy.stats import beta as beta_law
 from scipy.stats import norm
 from scipy.stats import t as t_law
 
+from orthocal.arrays import Floats, Integers
+from orthocal.assessment.bins import Binned
 from orthocal.assessment.parts import TestResult
-from orthocal.assessment.sweeps import Runs, cluster_sums, merged, pair_codes
+from orthocal.assessment.sweeps import Piece, Rows, Runs, Stage, cluster_sums, merged, pair_codes
 from orthocal.errors import SkewWarning
 
 if TYPE_CHECKING:
     from scipy.sparse import csr_array
-
-    from orthocal.arrays import Floats, Integers
-    from orthocal.assessment.bins import Binned
-    from orthocal.assessment.sweeps import Piece, Rows, Stage
 
 MOST_SKEW = 0.25
 """Skewness over root of the bin's rows beyond which the test rejects too often (size .11 at .31, .20 at .62)."""

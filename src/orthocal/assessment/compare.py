@@ -3,19 +3,17 @@
 from __future__ import annotations
 
 from functools import singledispatch
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from scipy.stats import t as t_law
 
+from orthocal.arrays import Floats
+from orthocal.assessment.parts import Decision
 from orthocal.assessment.records import Comparison
 from orthocal.assessment.value import decision_change, weighted_mean
 from orthocal.errors import require_inside
 from orthocal.losses import Loss, QuadraticLoss, rows_that_count
 from orthocal.observations import as_numbers
-
-if TYPE_CHECKING:
-    from orthocal.arrays import Floats
-    from orthocal.assessment.parts import Decision
 
 
 def compare(before: Any, after: Any, loss: Loss, *, level: float = 0.95, cost: float | None = None) -> Comparison:

@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Generator
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TypeAlias
 
 import numpy as np
 
-if TYPE_CHECKING:
-    from collections.abc import Generator
-
-    from orthocal.arrays import Floats
+from orthocal.arrays import Floats
 
 Crossing: TypeAlias = "Generator[Floats, Floats, Floats]"
 

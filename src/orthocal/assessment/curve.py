@@ -2,19 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from functools import singledispatch
-from typing import TYPE_CHECKING
 
 import numpy as np
 from scipy.optimize import isotonic_regression
 
+from orthocal.arrays import Floats
 from orthocal.assessment.parts import Curve
 from orthocal.losses import Loss, QuadraticLoss
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
-
-    from orthocal.arrays import Floats
 
 
 @singledispatch

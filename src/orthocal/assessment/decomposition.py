@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from functools import partial, singledispatch
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
+from orthocal.arrays import Booleans, Floats, Integers
+from orthocal.arrays import Rows as Selected
 from orthocal.assessment.bin_targets import minimisers
 from orthocal.assessment.parts import Decomposition
 from orthocal.assessment.sweeps import Piece, Rows, SortedRows, Stage, answer, cluster_codes, count_rows
@@ -15,10 +17,6 @@ from orthocal.losses import Loss, QuadraticLoss, joined
 from orthocal.maps import StepMap
 from orthocal.solvers import constants, monotone
 from orthocal.solvers.monotone import Blocks, blocks_of, runs_of
-
-if TYPE_CHECKING:
-    from orthocal.arrays import Booleans, Floats, Integers
-    from orthocal.arrays import Rows as Selected
 
 FOLDS, FEW = 2, 2000
 """Up to so many rows the halves are drawn; beyond, every second row in the order of the predictions is as good."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 from scipy.optimize import brentq
@@ -10,11 +10,9 @@ from scipy.special import chdtri, chndtr, ndtr
 from scipy.stats import f as f_law
 from scipy.stats import norm
 
+from orthocal.arrays import Floats
+from orthocal.assessment.bins import Binned
 from orthocal.assessment.parts import Distance
-
-if TYPE_CHECKING:
-    from orthocal.arrays import Floats
-    from orthocal.assessment.bins import Binned
 
 LARGE = 1e8
 AT_ONCE = 128

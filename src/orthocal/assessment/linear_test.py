@@ -3,18 +3,15 @@
 from __future__ import annotations
 
 from functools import partial
-from typing import TYPE_CHECKING, NamedTuple, TypeAlias
+from typing import NamedTuple, TypeAlias
 
 import numpy as np
 from scipy.stats import f as f_law
 from scipy.stats import t as t_law
 
+from orthocal.arrays import Floats, Integers
 from orthocal.assessment.parts import Coefficient, LinearPredictor, TestResult
-from orthocal.assessment.sweeps import cluster_sums, count_effective, merged
-
-if TYPE_CHECKING:
-    from orthocal.arrays import Floats, Integers
-    from orthocal.assessment.sweeps import Piece, Rows, Stage
+from orthocal.assessment.sweeps import Piece, Rows, Stage, cluster_sums, count_effective, merged
 
 ROUNDING = 1e-12
 LEAST_SPREAD = 1e-3

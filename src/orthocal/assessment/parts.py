@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
-if TYPE_CHECKING:
-    from orthocal.arrays import Floats
+from orthocal.arrays import Floats
 
 
 @dataclass(frozen=True)

@@ -4,19 +4,15 @@ from __future__ import annotations
 
 from functools import partial
 from itertools import pairwise
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 from scipy.sparse import coo_array
 from scipy.special import ndtr
 
-from orthocal.arrays import group_sums
+from orthocal.arrays import Floats, Integers, group_sums
 from orthocal.assessment.parts import TestResult
-from orthocal.assessment.sweeps import cluster_sums, merged
-
-if TYPE_CHECKING:
-    from orthocal.arrays import Floats, Integers
-    from orthocal.assessment.sweeps import Piece, Rows, Stage
+from orthocal.assessment.sweeps import Piece, Rows, Stage, cluster_sums, merged
 
 AT_ONCE = 64
 """Draws of signs that are held at the same time."""

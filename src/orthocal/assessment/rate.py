@@ -3,18 +3,15 @@
 from __future__ import annotations
 
 from functools import partial, singledispatch
-from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
+from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 from scipy.stats import norm
 
+from orthocal.arrays import Floats, Integers
 from orthocal.assessment.parts import Coefficient, Rate
-from orthocal.assessment.sweeps import cluster_sums, merged
+from orthocal.assessment.sweeps import Piece, Stage, cluster_sums, merged
 from orthocal.losses import Loss, QuadraticLoss
-
-if TYPE_CHECKING:
-    from orthocal.arrays import Floats, Integers
-    from orthocal.assessment.sweeps import Piece, Stage
 
 
 @singledispatch

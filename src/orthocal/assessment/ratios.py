@@ -9,18 +9,15 @@ weights, and a test of mean 0 is the Anderson-Rubin test, whose size does not de
 from __future__ import annotations
 
 from functools import partial
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from scipy.stats import t as t_law
 
-from orthocal.assessment.sweeps import Piece, cluster_sums, merged
+from orthocal.arrays import Floats, Integers
+from orthocal.assessment.sweeps import Piece, Question, Rows, Stage, T, cluster_sums, merged
 from orthocal.errors import require_positive_mass
 from orthocal.losses import QuadraticLoss, is_ratio
-
-if TYPE_CHECKING:
-    from orthocal.arrays import Floats, Integers
-    from orthocal.assessment.sweeps import Question, Rows, Stage, T
 
 
 class MeanMass(NamedTuple):

@@ -7,24 +7,24 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from orthocal.arrays import Floats
+from orthocal.assessment.parts import (
+    Average,
+    Curve,
+    Decision,
+    Decomposition,
+    Distance,
+    Group,
+    LinearPredictor,
+    Rate,
+    Sensitivity,
+    TestResult,
+    Value,
+)
+from orthocal.losses import Origin, Overlap
+
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
-
-    from orthocal.arrays import Floats
-    from orthocal.assessment.parts import (
-        Average,
-        Curve,
-        Decision,
-        Decomposition,
-        Distance,
-        Group,
-        LinearPredictor,
-        Rate,
-        Sensitivity,
-        TestResult,
-        Value,
-    )
-    from orthocal.losses import Origin, Overlap
 
 
 @dataclass(frozen=True, eq=False)

@@ -2,18 +2,13 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import numpy as np
 
-from orthocal.arrays import sorting_order
+from orthocal.arrays import Floats, Rows, sorting_order
 from orthocal.assessment.sweeps import piece_ends
 from orthocal.calibrators.validation import value_columns
 from orthocal.folds import VALIDATION, drawn_within, hashed_ranks
-
-if TYPE_CHECKING:
-    from orthocal.arrays import Floats, Rows
-    from orthocal.losses import Loss
+from orthocal.losses import Loss
 
 AT_ONCE = 2**16
 """Rows whose ties are put in order at once, so that no more memory is needed than for these."""

@@ -3,18 +3,14 @@
 from __future__ import annotations
 
 from functools import partial
-from typing import TYPE_CHECKING
 
 import numpy as np
 
+from orthocal.arrays import Floats, Integers
 from orthocal.assessment.bins import at_constant
 from orthocal.assessment.crossings import Bracket, crossings
-from orthocal.assessment.sweeps import cluster_sums, count_units, merged
+from orthocal.assessment.sweeps import Piece, Rows, Stage, cluster_sums, count_units, merged
 from orthocal.solvers.constants import finite_bounds
-
-if TYPE_CHECKING:
-    from orthocal.arrays import Floats, Integers
-    from orthocal.assessment.sweeps import Piece, Rows, Stage
 
 FAR = 3.0
 """Scores farther from an end than so many critical values are taken for that many: only their sign is of use."""

@@ -2,18 +2,15 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from collections.abc import Mapping
+from typing import Any
 
 import numpy as np
 
+from orthocal.arrays import Booleans
 from orthocal.assessment.parts import Sensitivity
+from orthocal.assessment.records import Assessment, Comparison
 from orthocal.formats import between, number, percent
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
-
-    from orthocal.arrays import Booleans
-    from orthocal.assessment.records import Assessment, Comparison
 
 MISSED = {
     "effect": "they miss the average effect of people with like predictions by {}",

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Iterator, Mapping
 from itertools import pairwise
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from scipy.stats import t as t_law
 
+from orthocal.arrays import Booleans, Floats
 from orthocal.assessment.bin_edges import cut
 from orthocal.assessment.bin_table import shown_bins
 from orthocal.assessment.bins import at_prediction, mean_residual, residual_moments
@@ -15,16 +17,10 @@ from orthocal.assessment.error import error_interval, squared_error
 from orthocal.assessment.linear_test import linear_test
 from orthocal.assessment.parts import Group
 from orthocal.assessment.ratios import against_all, mean_mass
-from orthocal.assessment.sweeps import SortedRows, answer, count_rows, count_units
+from orthocal.assessment.sweeps import Rows, SortedRows, Stage, answer, count_rows, count_units
 from orthocal.errors import OrthocalError
+from orthocal.losses import Loss
 from orthocal.observations import as_labels
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping
-
-    from orthocal.arrays import Booleans, Floats
-    from orthocal.assessment.sweeps import Rows, Stage
-    from orthocal.losses import Loss
 
 MOST_LEVELS, QUARTERS = 12, 4
 FEWEST_ROWS, ROWS_A_BIN = 20, 50

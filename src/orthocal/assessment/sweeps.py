@@ -8,21 +8,16 @@ a partition. Questions are module-level functions, so that they can travel.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Generator
+from collections.abc import Callable, Generator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import singledispatch
-from typing import TYPE_CHECKING, Any, Protocol, TypeAlias, TypeVar
+from typing import Any, Protocol, TypeAlias, TypeVar
 
 import numpy as np
 
-from orthocal.arrays import group_sums
+from orthocal.arrays import Floats, Integers, group_sums
 from orthocal.errors import OrthocalError
 from orthocal.losses import Loss, QuadraticLoss
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-
-    from orthocal.arrays import Floats, Integers
 
 PIECE, FEWEST = 2**13, 2**10
 """Rows of a piece in memory: a dozen columns of them fit the cache, and few rows are in several pieces, too."""

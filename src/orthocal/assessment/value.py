@@ -3,20 +3,26 @@
 from __future__ import annotations
 
 from functools import partial, singledispatch
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 from scipy.stats import t as t_law
 
+from orthocal.arrays import Floats, Integers
 from orthocal.assessment.bins import MOST_LEVERAGE
 from orthocal.assessment.parts import Decision, Value
-from orthocal.assessment.sweeps import cluster_sums, effective_number, merged, predictions_at, steadiness
+from orthocal.assessment.sweeps import (
+    Piece,
+    Rows,
+    Stage,
+    cluster_sums,
+    effective_number,
+    merged,
+    predictions_at,
+    steadiness,
+)
 from orthocal.errors import OrthocalError
 from orthocal.losses import Loss, QuadraticLoss
-
-if TYPE_CHECKING:
-    from orthocal.arrays import Floats, Integers
-    from orthocal.assessment.sweeps import Piece, Rows, Stage
 
 CURVE = 21
 """Costs at which the decision curve is drawn."""

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, Self, cast
+from typing import Any, Self, cast
 
 import numpy as np
 from sklearn.base import BaseEstimator
 
+from orthocal.arrays import Floats
 from orthocal.calibration.effect_models import given_or_asked, prediction_of
 from orthocal.calibration.guarantee import Guarantee, Outcomes, guarantee_of
 from orthocal.calibration.refinement import fit_calibrator
@@ -22,21 +24,14 @@ from orthocal.calibration.sklearn_api import (
     require_columns_of,
     tags_of,
 )
-from orthocal.effects import new_effect
+from orthocal.calibrators import Calibrator
+from orthocal.effects import Effect, new_effect
 from orthocal.errors import OrthocalError, require_one_of
+from orthocal.losses import Loss, Overlap
+from orthocal.maps import Map, StepMap
 from orthocal.nuisances.recipe import Recipe
 from orthocal.observations import alike, observe
-from orthocal.orthogonal import orthogonal_loss
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
-
-    from orthocal.arrays import Floats
-    from orthocal.calibrators import Calibrator
-    from orthocal.effects import Effect
-    from orthocal.losses import Loss, Overlap
-    from orthocal.maps import Map, StepMap
-    from orthocal.orthogonal import Orthogonal
+from orthocal.orthogonal import Orthogonal, orthogonal_loss
 
 
 class CausalCalibrator(BaseEstimator):  # type: ignore[misc]

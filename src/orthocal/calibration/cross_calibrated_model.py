@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from functools import partial
-from typing import TYPE_CHECKING, Any, Self
+from typing import Any, Self
 
 import numpy as np
 from joblib import Parallel, delayed
 from sklearn.base import BaseEstimator, clone
 from sklearn.utils import _safe_indexing
 
-from orthocal.arrays import unmasked
+from orthocal.arrays import Floats, Integers, unmasked
 from orthocal.calibration.effect_models import prediction_of, way_to_train
 from orthocal.calibration.refinement import fit_calibrator
 from orthocal.calibration.sklearn_api import (
@@ -24,25 +25,17 @@ from orthocal.calibration.sklearn_api import (
     require_columns_of,
     tags_of,
 )
-from orthocal.effects import new_effect
+from orthocal.calibrators import Calibrator
+from orthocal.effects import Effect, new_effect
 from orthocal.errors import OrthocalError, require_one_of, require_whole
 from orthocal.folds import draw_folds, is_number_of, row_order
-from orthocal.losses import QuadraticLoss
+from orthocal.losses import Loss, QuadraticLoss
+from orthocal.maps import Map
 from orthocal.nuisances.recipe import Recipe
 from orthocal.nuisances.wrapped import fit_weighted
-from orthocal.observations import alike, encode, observe
+from orthocal.observations import Observations, alike, encode, observe
 from orthocal.orthogonal import learn_cross
 from orthocal.progress import followed
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
-
-    from orthocal.arrays import Floats, Integers
-    from orthocal.calibrators import Calibrator
-    from orthocal.effects import Effect
-    from orthocal.losses import Loss
-    from orthocal.maps import Map
-    from orthocal.observations import Observations
 
 COMBINE: dict[str, Callable[..., Any]] = {"mean": np.mean, "median": np.median}
 

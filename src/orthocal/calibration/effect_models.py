@@ -5,21 +5,17 @@ from __future__ import annotations
 import copy
 import inspect
 import warnings
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from sklearn.exceptions import NotFittedError
 from sklearn.utils import _safe_indexing
 
+from orthocal.arrays import Floats, Integers
 from orthocal.errors import HonestyWarning, OrthocalError
-from orthocal.observations import as_matrix, as_numbers, column_names
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
-
-    from orthocal.arrays import Floats, Integers
-    from orthocal.observations import Observations
+from orthocal.observations import Observations, as_matrix, as_numbers, column_names
 
 REMEMBERED_ROWS = ("X_train_", "X_fit_", "_fit_X")
 """Where scikit-learn's Gaussian processes, kernel machines and neighbours keep their training rows."""

@@ -3,18 +3,15 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, cast
+from typing import Any, cast
 
 import numpy as np
 
-from orthocal.arrays import group_sums
+from orthocal.arrays import Floats, Integers, group_sums
 from orthocal.effects.arms import is_binary
 from orthocal.errors import OrthocalError, require_inside
-
-if TYPE_CHECKING:
-    from orthocal.arrays import Floats, Integers
-    from orthocal.maps import StepMap
-    from orthocal.orthogonal import Orthogonal
+from orthocal.maps import StepMap
+from orthocal.orthogonal import Orthogonal
 
 
 @dataclass(frozen=True)

@@ -2,17 +2,13 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import numpy as np
 
+from orthocal.arrays import Integers
+from orthocal.effects import Effect
 from orthocal.errors import OrthocalError
 from orthocal.folds import HOLDOUT, split_rows
-
-if TYPE_CHECKING:
-    from orthocal.arrays import Integers
-    from orthocal.effects import Effect
-    from orthocal.observations import Observations
+from orthocal.observations import Observations
 
 
 def hold_out(holdout: float, effect: Effect, observations: Observations, seed: int) -> tuple[Integers, Integers]:

@@ -6,19 +6,16 @@ calibrated prediction, and the map is fitted again (MATH 6.3). Universally ortho
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import TYPE_CHECKING, TypeAlias, cast
 
 import numpy as np
 
-from orthocal.calibrators import Linear, new_calibrator
+from orthocal.arrays import Floats, Integers
+from orthocal.calibrators import Calibrator, Linear, new_calibrator
+from orthocal.losses import Loss
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from orthocal.arrays import Floats, Integers
-    from orthocal.calibrators import Calibrator
-    from orthocal.losses import Loss
-
     Folds: TypeAlias = Integers | Callable[[], Integers] | None
 
 

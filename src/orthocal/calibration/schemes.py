@@ -2,21 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, cast
+from typing import Any, cast
 
+from orthocal.arrays import Floats
 from orthocal.calibration.refinement import fit_calibrator
 from orthocal.calibration.three_way import learn_three_way
+from orthocal.calibrators import Calibrator
+from orthocal.effects import Effect
+from orthocal.nuisances.recipe import Recipe
+from orthocal.observations import Observations
 from orthocal.orthogonal import Orthogonal, learn_cross, learn_split
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
-
-    from orthocal.arrays import Floats
-    from orthocal.calibrators import Calibrator
-    from orthocal.effects import Effect
-    from orthocal.nuisances.recipe import Recipe
-    from orthocal.observations import Observations
 
 
 @dataclass(frozen=True)

@@ -2,21 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from types import MethodType
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from sklearn.base import BaseEstimator
 from sklearn.exceptions import NotFittedError
 
-from orthocal.effects import new_effect
+from orthocal.effects import Effect, new_effect
 from orthocal.errors import OrthocalError
 from orthocal.observations import column_names, require_columns
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from orthocal.effects import Effect
 
 
 class UnfittedError(OrthocalError, NotFittedError):  # type: ignore[misc]

@@ -2,28 +2,24 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, cast
+from collections.abc import Mapping
+from typing import Any, cast
 
 import numpy as np
 
-from orthocal.arrays import group_sums
+from orthocal.arrays import Floats, Integers, group_sums
 from orthocal.calibrators import Calibrator, Histogram, new_calibrator
 from orthocal.calibrators.histogram import uniform_mass_edges
+from orthocal.effects import Effect
 from orthocal.errors import OrthocalError
 from orthocal.folds import SPLIT, THIRDS, split_rows
+from orthocal.losses import Loss
 from orthocal.maps import StepMap
 from orthocal.nuisances.cross_fit import check_given
+from orthocal.nuisances.recipe import Recipe
+from orthocal.observations import Observations
 from orthocal.orthogonal import Orthogonal, learn_cross, learn_given_split
 from orthocal.solvers import constants
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
-
-    from orthocal.arrays import Floats, Integers
-    from orthocal.effects import Effect
-    from orthocal.losses import Loss
-    from orthocal.nuisances.recipe import Recipe
-    from orthocal.observations import Observations
 
 
 def learn_three_way(

@@ -6,10 +6,11 @@ here and one entry in ``CALIBRATORS``; the contract tests pick it up from there.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Protocol, Self, cast
+from typing import Any, Protocol, Self, cast
 
 from sklearn.base import clone
 
+from orthocal.arrays import Floats
 from orthocal.calibrators.auto import Auto
 from orthocal.calibrators.constant import Constant
 from orthocal.calibrators.histogram import Histogram
@@ -20,11 +21,8 @@ from orthocal.calibrators.platt import Platt
 from orthocal.calibrators.shift import Shift
 from orthocal.calibrators.spline import Spline
 from orthocal.errors import OrthocalError, require_one_of
-
-if TYPE_CHECKING:
-    from orthocal.arrays import Floats
-    from orthocal.losses import Loss
-    from orthocal.maps import Map
+from orthocal.losses import Loss
+from orthocal.maps import Map
 
 __all__ = [
     "CALIBRATORS",

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, NamedTuple, Self
+from typing import Any, NamedTuple, Self
 
 import numpy as np
 from sklearn.base import BaseEstimator
 
-from orthocal.arrays import is_constant
+from orthocal.arrays import Floats, is_constant
 from orthocal.calibrators.constant import Constant
 from orthocal.calibrators.evidence import Evidence, line_evidence, rank_statistic, standard_error
 from orthocal.calibrators.histogram import Histogram
@@ -22,15 +23,9 @@ from orthocal.calibrators.rising import Rising, Tilt
 from orthocal.calibrators.shift import Shift
 from orthocal.calibrators.spline import Spline
 from orthocal.calibrators.validation import by_value
-from orthocal.losses import rows_that_count
+from orthocal.losses import Loss, rows_that_count
+from orthocal.maps import Map
 from orthocal.observations import as_numbers
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
-
-    from orthocal.arrays import Floats
-    from orthocal.losses import Loss
-    from orthocal.maps import Map
 
 
 class Candidate(NamedTuple):

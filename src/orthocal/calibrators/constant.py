@@ -2,19 +2,16 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Self
+from typing import Any, Self
 
 import numpy as np
 from sklearn.base import BaseEstimator
 
-from orthocal.losses import rows_that_count
+from orthocal.arrays import Floats
+from orthocal.losses import Loss, rows_that_count
 from orthocal.maps import StepMap
 from orthocal.observations import as_numbers
 from orthocal.solvers import constants
-
-if TYPE_CHECKING:
-    from orthocal.arrays import Floats
-    from orthocal.losses import Loss
 
 
 class Constant(BaseEstimator):  # type: ignore[misc]

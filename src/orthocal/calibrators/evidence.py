@@ -2,22 +2,18 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
-from orthocal.arrays import group_sums, step_of
+from orthocal.arrays import Floats, Integers, group_sums, step_of
 from orthocal.calibrators.constant import Constant
 from orthocal.calibrators.histogram import filled, uniform_mass_edges
 from orthocal.calibrators.rising import Tilt, middle_of
 from orthocal.calibrators.shift import Shift
-from orthocal.losses import is_ratio
+from orthocal.losses import Loss, is_ratio
 from orthocal.losses.units import units_of
 from orthocal.solvers import constants
-
-if TYPE_CHECKING:
-    from orthocal.arrays import Floats, Integers
-    from orthocal.losses import Loss
 
 BOTH, AVERAGE, SLOPE = [0, 1], [0], [1]
 """Directions in which a map may differ from the best line."""

@@ -2,23 +2,18 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Self
+from typing import Any, Self
 
 import numpy as np
 from sklearn.base import BaseEstimator
 
-from orthocal.arrays import group_sums, is_sorted, sorting_order, step_of
+from orthocal.arrays import Floats, Integers, group_sums, is_sorted, sorting_order, step_of
 from orthocal.errors import require_positive_mass, require_whole
-from orthocal.losses import as_counts, is_ratio, rows_that_count
+from orthocal.losses import Loss, as_counts, is_ratio, rows_that_count
 from orthocal.maps import StepMap
 from orthocal.observations import as_numbers
 from orthocal.solvers import constants
 from orthocal.solvers.monotone import enough_mass
-
-if TYPE_CHECKING:
-    from orthocal.arrays import Floats, Integers
-    from orthocal.losses import Loss
-
 
 LEAST_FILLED = 0.2
 """Mass of a bin of a ratio effect, as a share of the bins' mean; with less it joins the next one."""

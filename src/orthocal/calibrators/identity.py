@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Self
+from typing import Any, Self
 
 from sklearn.base import BaseEstimator
 
+from orthocal.arrays import Floats
+from orthocal.losses import Loss
 from orthocal.maps import IdentityMap
-
-if TYPE_CHECKING:
-    from orthocal.arrays import Floats
-    from orthocal.losses import Loss
 
 
 class Identity(BaseEstimator):  # type: ignore[misc]

@@ -2,22 +2,18 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Self
+from typing import Any, Self
 
 import numpy as np
 from sklearn.base import BaseEstimator
 
-from orthocal.arrays import group_sums, sorting_order
+from orthocal.arrays import Floats, Integers, Rows, group_sums, sorting_order
 from orthocal.errors import require_at_least
-from orthocal.losses import as_counts, rows_that_count
+from orthocal.losses import Loss, as_counts, rows_that_count
 from orthocal.maps import StepMap
 from orthocal.observations import as_numbers
 from orthocal.solvers import constants, monotone
 from orthocal.solvers.monotone import shortened
-
-if TYPE_CHECKING:
-    from orthocal.arrays import Floats, Integers, Rows
-    from orthocal.losses import Loss
 
 
 class Isotonic(BaseEstimator):  # type: ignore[misc]

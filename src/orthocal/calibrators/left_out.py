@@ -2,23 +2,19 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from sklearn.base import clone
 
+from orthocal.arrays import Floats
 from orthocal.calibrators.evidence import by_unit, pulls
 from orthocal.calibrators.validation import validation_folds
 from orthocal.errors import OrthocalError
+from orthocal.losses import Loss
 from orthocal.losses.units import Units, restated, units_of
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
-
-    from orthocal.arrays import Floats
-    from orthocal.losses import Loss
-
 
 WELL_BEHAVED = 3.0
 """Squared paired statistics that are believed, at most: 2 where noise is normal, and some more for chance."""

@@ -2,18 +2,15 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Self
+from typing import Any, Self
 
 from sklearn.base import BaseEstimator
 
-from orthocal.losses import rows_that_count
+from orthocal.arrays import Floats
+from orthocal.losses import Loss, rows_that_count
 from orthocal.maps import AffineMap
 from orthocal.observations import as_numbers
 from orthocal.solvers import affine
-
-if TYPE_CHECKING:
-    from orthocal.arrays import Floats
-    from orthocal.losses import Loss
 
 
 class Linear(BaseEstimator):  # type: ignore[misc]

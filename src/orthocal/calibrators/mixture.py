@@ -2,20 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from functools import singledispatch
-from typing import TYPE_CHECKING, Any, Self
+from typing import Any, Self
 
 import numpy as np
 from sklearn.base import BaseEstimator, clone
 
+from orthocal.arrays import Floats
+from orthocal.losses import Loss
 from orthocal.maps import AffineMap, IdentityMap, Map, MixtureMap, SplineMap, StepMap
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
-
-    from orthocal.arrays import Floats
-    from orthocal.losses import Loss
 
 
 class Mixture(BaseEstimator):  # type: ignore[misc]

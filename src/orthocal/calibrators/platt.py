@@ -2,22 +2,19 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Self
+from typing import Any, Self
 
 import numpy as np
 from sklearn.base import BaseEstimator
 
+from orthocal.arrays import Floats
 from orthocal.calibrators.histogram import Histogram
-from orthocal.losses import rows_that_count
+from orthocal.losses import Loss, rows_that_count
 from orthocal.losses.units import restated, units_of
 from orthocal.maps import SigmoidMap
 from orthocal.observations import as_numbers
 from orthocal.solvers import affine, sigmoid
 from orthocal.solvers.monotone import positive_runs
-
-if TYPE_CHECKING:
-    from orthocal.arrays import Floats
-    from orthocal.losses import Loss
 
 BINS_OF_BOUNDS, WIDENED = 20, 0.25
 """Default bounds: hull of the best line's and of a histogram's values, widened by this share on each side."""

@@ -2,19 +2,16 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Self
+from typing import Any, Self
 
 import numpy as np
 from sklearn.base import BaseEstimator, clone
 
+from orthocal.arrays import Floats
 from orthocal.calibrators.constant import Constant
-from orthocal.maps import AffineMap
+from orthocal.losses import Loss
+from orthocal.maps import AffineMap, Map
 from orthocal.solvers import affine
-
-if TYPE_CHECKING:
-    from orthocal.arrays import Floats
-    from orthocal.losses import Loss
-    from orthocal.maps import Map
 
 
 class Rising(BaseEstimator):  # type: ignore[misc]

@@ -2,26 +2,22 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, NamedTuple, Self
+from collections.abc import Sequence
+from typing import Any, NamedTuple, Self
 
 import numpy as np
 from sklearn.base import BaseEstimator
 
+from orthocal.arrays import Floats, Integers
 from orthocal.calibrators.validation import by_value, validation_folds
 from orthocal.errors import require_whole
-from orthocal.losses import rows_that_count
+from orthocal.losses import Loss, rows_that_count
 from orthocal.losses.units import restated, units_of
 from orthocal.maps import SplineMap, StepMap
 from orthocal.observations import as_numbers
 from orthocal.solvers import constants, spline
 from orthocal.solvers.monotone import positive_runs
 from orthocal.solvers.spline import roughness, spline_design, spline_knots
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from orthocal.arrays import Floats, Integers
-    from orthocal.losses import Loss
 
 SMOOTHINGS = (100.0, 1.0, 0.1, 0.01, 0.001, 1e-4, 1e-6)
 """Candidates, from nearly a line to hardly smoothed, relative to the mean curvature of the loss."""

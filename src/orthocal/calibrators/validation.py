@@ -3,17 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import is_dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
-from orthocal.arrays import MANY, packed_argsort
+from orthocal.arrays import MANY, Floats, Integers, packed_argsort
 from orthocal.folds import assign_folds
-from orthocal.losses import columns_of, without_overlap
-
-if TYPE_CHECKING:
-    from orthocal.arrays import Floats, Integers
-    from orthocal.losses import Loss
+from orthocal.losses import Loss, columns_of, without_overlap
 
 
 def validation_folds(loss: Loss, folds: int, random_state: Any) -> Integers:

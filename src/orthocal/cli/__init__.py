@@ -6,8 +6,9 @@ import signal
 import sys
 import threading
 import warnings
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Annotated, Any, cast
+from typing import Annotated, Any, cast
 
 import typer
 
@@ -18,9 +19,6 @@ from orthocal.cli.options import AssessOptions, CalibrateOptions, taking
 from orthocal.cli.reproduce import reproduce
 from orthocal.cli.screen import say, show_warning
 from orthocal.errors import OrthocalError
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
 
 DONE, FAILED, BAD_INPUT, STOPPED = 0, 1, 2, 130
 """Exit codes; stopped by another signal than Ctrl-C it is 128 and the number of the signal."""

@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from orthocal.errors import OrthocalError, UnavailableError
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
-
-    from orthocal.maps import Map
+from orthocal.maps import Map
 
 PATIENCE = 10
 """Seconds that a scheduler may take to answer."""

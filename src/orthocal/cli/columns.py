@@ -2,19 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from dataclasses import fields
 from typing import TYPE_CHECKING, Any
 
-from orthocal.cli.options import EFFECT
+from orthocal.cli.options import EFFECT, Options
 from orthocal.errors import OrthocalError, require_one_of
+from orthocal.roles import Roles
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
-
     from pyarrow import Table
-
-    from orthocal.cli.options import Options
-    from orthocal.roles import Roles
 
 
 def roles_of(options: Options, there: Sequence[str]) -> Roles:

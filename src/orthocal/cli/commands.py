@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import typer
 
 from orthocal.cli.columns import only
 from orthocal.cli.in_memory import DRAWS, MemoryJob
 from orthocal.cli.on_dask import DaskJob
-from orthocal.cli.options import VERDICT, AssessOptions, CalibrateOptions, Jobs, Method, Out, Seed
+from orthocal.cli.options import VERDICT, AssessOptions, CalibrateOptions, Jobs, Method, Options, Out, Seed
 from orthocal.cli.output import (
     announced,
     print_files,
@@ -23,11 +24,6 @@ from orthocal.cli.output import (
 )
 from orthocal.cli.screen import learning
 from orthocal.errors import require_one_of
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
-
-    from orthocal.cli.options import Options
 
 JOBS: Mapping[str, Any] = {"memory": MemoryJob, "dask": DaskJob}
 """By engine."""

@@ -2,23 +2,19 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from contextlib import AbstractContextManager, nullcontext
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+from orthocal.assessment import Assessment
 from orthocal.cli.columns import effect_of, roles_of
-from orthocal.cli.options import ENGINE
+from orthocal.cli.options import ENGINE, Options
 from orthocal.cli.plan import words_of_data, words_of_learning, words_of_map
+from orthocal.engines.memory import MemoryEngine
+from orthocal.engines.verification import Verified
 from orthocal.errors import OrthocalError
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
-
-    from orthocal.assessment import Assessment
-    from orthocal.cli.options import Options
-    from orthocal.engines.memory import MemoryEngine
-    from orthocal.engines.verification import Verified
 
 DRAWS = 3
 """The folds are drawn anew and the error estimated again, this many times in all: a loss is one draw."""

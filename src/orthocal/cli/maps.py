@@ -3,7 +3,7 @@
 import inspect
 from collections.abc import Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import typer
 
@@ -11,9 +11,7 @@ from orthocal.cli.columns import only
 from orthocal.cli.options import Prediction
 from orthocal.cli.screen import counting_rows, say
 from orthocal.errors import OrthocalError, require_one_of
-
-if TYPE_CHECKING:
-    from orthocal.maps import Map
+from orthocal.maps import Map
 
 Overwrite = Annotated[bool, typer.Option("--overwrite", help="Replace the file if it exists.")]
 MapFile = Annotated[Path, typer.Argument(metavar="MAP", help="Map file written by calibrate.", show_default=False)]

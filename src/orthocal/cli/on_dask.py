@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from functools import cached_property
 from typing import TYPE_CHECKING
 
+from orthocal.assessment import Assessment
 from orthocal.cli.cluster import (
     PARTS,
     connected,
@@ -17,18 +19,14 @@ from orthocal.cli.cluster import (
     write_parts,
 )
 from orthocal.cli.columns import effect_of, roles_of
-from orthocal.cli.options import ENGINE
+from orthocal.cli.options import ENGINE, Options
 from orthocal.cli.plan import words_of_data, words_of_learning, words_of_map
+from orthocal.engines.dask.engine import DaskEngine
+from orthocal.engines.verification import Verified
 from orthocal.errors import OrthocalError, require_one_of
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
     from pathlib import Path
-
-    from orthocal.assessment import Assessment
-    from orthocal.cli.options import Options
-    from orthocal.engines.dask.engine import DaskEngine
-    from orthocal.engines.verification import Verified
 
 SAMPLE = 200_000
 """Rows that nuisances are learnt on, if nothing else is asked for."""

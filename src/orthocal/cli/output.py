@@ -3,19 +3,18 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import typer
 
+from orthocal.assessment import Assessment
 from orthocal.cli.screen import show_plan
+from orthocal.engines.verification import Verified
+from orthocal.files.atomic import Results
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping, Sequence
     from pathlib import Path
-
-    from orthocal.assessment import Assessment
-    from orthocal.engines.verification import Verified
-    from orthocal.files.atomic import Results
 
 BEFORE = ("report.html", "map.json", "assessment.json", "before.png")
 AFTER = ("after.png", "before-after.png")

@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from collections.abc import Iterable, Sequence
+from typing import Any
 
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
-
-    from orthocal.cli.options import Options
-    from orthocal.nuisances import Nuisance
-    from orthocal.roles import Roles
+from orthocal.cli.options import Options
+from orthocal.nuisances import Nuisance
+from orthocal.roles import Roles
 
 NAMED = 8
 """Columns that are named before the rest is only counted."""

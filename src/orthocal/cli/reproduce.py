@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import typer
 
 from orthocal.cli.options import Jobs, Seed
 from orthocal.cli.screen import counting_repetitions
-
-if TYPE_CHECKING:
-    from orthocal.experiments import Findings
+from orthocal.experiments import Findings
 
 Name = Annotated[str, typer.Argument(metavar="EXPERIMENT", help="401k, quantile or acic.", show_default=False)]
 Repeats = Annotated[

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 from rich.console import Console
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping
-
     from rich.progress import Progress
 
 PERIOD = 600.0

@@ -5,11 +5,13 @@ A new effect is one file here and one entry in ``EFFECTS``; the contract tests p
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any, Protocol, cast, runtime_checkable
+from typing import Any, Protocol, cast, runtime_checkable
 
 import numpy as np
 
+from orthocal.arrays import Labels
 from orthocal.effects.cate import CATE
 from orthocal.effects.catt import CATT
 from orthocal.effects.custom import PseudoOutcome
@@ -21,14 +23,9 @@ from orthocal.effects.overlap import OverlapCATE
 from orthocal.effects.quantile import QuantileUnderTreatment
 from orthocal.effects.relative import RelativeEffect
 from orthocal.errors import OrthocalError, require_one_of
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
-
-    from orthocal.arrays import Labels
-    from orthocal.losses import Loss
-    from orthocal.nuisances import Fitted, Nuisance
-    from orthocal.observations import Observations
+from orthocal.losses import Loss
+from orthocal.nuisances import Fitted, Nuisance
+from orthocal.observations import Observations
 
 __all__ = [
     "CATE",

@@ -3,22 +3,17 @@
 from __future__ import annotations
 
 import warnings
-from typing import TYPE_CHECKING, Any
+from collections.abc import Mapping
+from typing import Any
 
 import numpy as np
 
-from orthocal.arrays import group_sums
+from orthocal.arrays import Booleans, Floats, Integers, Labels, group_sums
 from orthocal.errors import OrthocalError, OverlapWarning, require_level
 from orthocal.folds import OTHER
 from orthocal.losses import Overlap
-from orthocal.nuisances import Nuisance
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
-
-    from orthocal.arrays import Booleans, Floats, Integers, Labels
-    from orthocal.nuisances import Fitted
-    from orthocal.observations import Observations
+from orthocal.nuisances import Fitted, Nuisance
+from orthocal.observations import Observations
 
 MOST_CLIPPED = 0.05
 """Share of clipped rows above which overlap deserves a warning."""

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 
+from orthocal.arrays import Floats, Labels
 from orthocal.effects.arms import (
     both_propensities,
     outcome_nuisance,
@@ -18,15 +20,9 @@ from orthocal.effects.arms import (
 from orthocal.effects.description import Words
 from orthocal.effects.equivariance import DIFFERENCE, Equivariance
 from orthocal.effects.formulas import pseudo_outcome
-from orthocal.losses import QuadraticLoss
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
-
-    from orthocal.arrays import Floats, Labels
-    from orthocal.losses import Loss
-    from orthocal.nuisances import Fitted, Nuisance
-    from orthocal.observations import Observations
+from orthocal.losses import Loss, QuadraticLoss
+from orthocal.nuisances import Fitted, Nuisance
+from orthocal.observations import Observations
 
 
 @dataclass(frozen=True)

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import Any, ClassVar
 
+from orthocal.arrays import Booleans, Floats, Labels
 from orthocal.effects.arms import (
     both_propensities,
     outcome_nuisance,
@@ -15,13 +16,9 @@ from orthocal.effects.arms import (
 )
 from orthocal.effects.description import Words
 from orthocal.effects.equivariance import DIFFERENCE, Equivariance
-from orthocal.losses import QuadraticLoss
-
-if TYPE_CHECKING:
-    from orthocal.arrays import Booleans, Floats, Labels
-    from orthocal.losses import Loss
-    from orthocal.nuisances import Fitted, Nuisance
-    from orthocal.observations import Observations
+from orthocal.losses import Loss, QuadraticLoss
+from orthocal.nuisances import Fitted, Nuisance
+from orthocal.observations import Observations
 
 
 @dataclass(frozen=True)

@@ -2,24 +2,22 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from orthocal.arrays import group_sums
+from orthocal.arrays import Floats, Integers, group_sums
 from orthocal.effects import loss_of_all
 from orthocal.errors import OrthocalError, require_length
+from orthocal.losses import Loss
 from orthocal.nuisances import Fitted
 from orthocal.observations import Observations
 from orthocal.solvers import constants
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
-
-    from orthocal.arrays import Floats, Integers
     from orthocal.effects import Effect
-    from orthocal.losses import Loss
 
 STEP = 1e-3
 """Size of the nuisance errors that are tried, and half of it."""

@@ -2,22 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 
+from orthocal.arrays import Floats, Labels
 from orthocal.effects.description import Words
 from orthocal.errors import OrthocalError, require_finite
-from orthocal.losses import QuadraticLoss
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
-
-    from orthocal.arrays import Floats, Labels
-    from orthocal.losses import Loss
-    from orthocal.nuisances import Fitted, Nuisance
-    from orthocal.observations import Observations
+from orthocal.losses import Loss, QuadraticLoss
+from orthocal.nuisances import Fitted, Nuisance
+from orthocal.observations import Observations
 
 
 @dataclass(frozen=True)

@@ -2,28 +2,23 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import partial
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 
+from orthocal.arrays import Floats, Labels
 from orthocal.effects.arms import overlap_of, propensity_nuisance, require_levels
 from orthocal.effects.description import Words
 from orthocal.effects.equivariance import LOCATION, Equivariance
 from orthocal.effects.formulas import doubly_robust_mean
 from orthocal.errors import require_inside
-from orthocal.losses import QuadraticLoss
-from orthocal.nuisances import Nuisance
+from orthocal.losses import Loss, QuadraticLoss
+from orthocal.nuisances import Fitted, Nuisance
 from orthocal.nuisances.tail import TailModel
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
-
-    from orthocal.arrays import Floats, Labels
-    from orthocal.losses import Loss
-    from orthocal.nuisances import Fitted
-    from orthocal.observations import Observations
+from orthocal.observations import Observations
 
 
 @dataclass(frozen=True)

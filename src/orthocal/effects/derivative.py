@@ -5,23 +5,19 @@ from __future__ import annotations
 import warnings
 from dataclasses import dataclass
 from functools import partial
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 
+from orthocal.arrays import Floats, Labels
 from orthocal.effects.description import Words
 from orthocal.effects.equivariance import DIFFERENCE, Equivariance
 from orthocal.errors import OrthocalError, OverlapWarning, require_one_of
-from orthocal.losses import Overlap, QuadraticLoss, balance_of
-from orthocal.nuisances import Nuisance
+from orthocal.losses import Balance, Loss, Overlap, QuadraticLoss, balance_of
+from orthocal.nuisances import Fitted, Nuisance
 from orthocal.nuisances.corrections import Balanced, GaussianCorrection, RieszCorrection, ShiftCorrection
 from orthocal.nuisances.derivatives import WithDerivative
-
-if TYPE_CHECKING:
-    from orthocal.arrays import Floats, Labels
-    from orthocal.losses import Balance, Loss
-    from orthocal.nuisances import Fitted
-    from orthocal.observations import Observations
+from orthocal.observations import Observations
 
 CORRECTIONS: dict[str, Any] = {"gaussian": GaussianCorrection, "shift": ShiftCorrection, "riesz": RieszCorrection}
 CLASSIFIED = {"shift"}

@@ -3,12 +3,9 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
+from orthocal.arrays import Floats
 from orthocal.errors import OrthocalError
-
-if TYPE_CHECKING:
-    from orthocal.arrays import Floats
 
 
 @dataclass(frozen=True)

@@ -3,22 +3,19 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 
+from orthocal.arrays import Floats, Labels
 from orthocal.effects.arms import hajek, hajek_sums, overlap_of, propensity_nuisance, require_levels
 from orthocal.effects.description import Words
 from orthocal.effects.equivariance import LOCATION, Equivariance
 from orthocal.effects.quantile import law_nuisance, level_of
 from orthocal.errors import require_inside
-from orthocal.losses import ExpectileLoss
-
-if TYPE_CHECKING:
-    from orthocal.arrays import Floats, Labels
-    from orthocal.losses import Loss
-    from orthocal.nuisances import Fitted, Nuisance
-    from orthocal.observations import Observations
+from orthocal.losses import ExpectileLoss, Loss
+from orthocal.nuisances import Fitted, Nuisance
+from orthocal.observations import Observations
 
 
 @dataclass(frozen=True)

@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
-if TYPE_CHECKING:
-    from orthocal.arrays import Booleans, Floats
+from orthocal.arrays import Booleans, Floats
 
 
 def doubly_robust_mean(y: Floats, got: Booleans, pi: Floats, mu: Floats) -> Floats:

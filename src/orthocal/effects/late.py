@@ -4,22 +4,18 @@ from __future__ import annotations
 
 import warnings
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, ClassVar
+from typing import ClassVar
 
 import numpy as np
 
+from orthocal.arrays import Floats, Labels
 from orthocal.effects.arms import outcome_nuisance, overlap_of, propensity_nuisance, require_binary
 from orthocal.effects.description import Words
 from orthocal.effects.equivariance import DIFFERENCE, Equivariance
 from orthocal.errors import OrthocalError, OverlapWarning, require_inside, require_one_of
-from orthocal.losses import QuadraticLoss
-from orthocal.nuisances import Nuisance
-
-if TYPE_CHECKING:
-    from orthocal.arrays import Floats, Labels
-    from orthocal.losses import Loss
-    from orthocal.nuisances import Fitted
-    from orthocal.observations import Observations
+from orthocal.losses import Loss, QuadraticLoss
+from orthocal.nuisances import Fitted, Nuisance
+from orthocal.observations import Observations
 
 MOST_WEAK = 0.05
 """Share of rows with a weak first stage above which a warning is due."""

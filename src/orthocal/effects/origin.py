@@ -2,21 +2,19 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, cast
 
 from orthocal.effects.description import words_of
-from orthocal.losses import Origin
+from orthocal.losses import Loss, Origin
+from orthocal.nuisances import Nuisance
 from orthocal.nuisances.cross_fit import to_learn
 from orthocal.nuisances.learners import choose_learners
+from orthocal.nuisances.recipe import Recipe
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Mapping, Sequence
-
     from orthocal.effects import Effect
-    from orthocal.losses import Loss
-    from orthocal.nuisances import Nuisance
-    from orthocal.nuisances.recipe import Recipe
 
 
 def stamped(

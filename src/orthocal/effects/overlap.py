@@ -3,21 +3,17 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, ClassVar
+from typing import ClassVar
 
 import numpy as np
 
+from orthocal.arrays import Labels
 from orthocal.effects.arms import outcome_nuisance, overlap_of, require_binary
 from orthocal.effects.description import Words
 from orthocal.effects.equivariance import DIFFERENCE, Equivariance
-from orthocal.losses import QuadraticLoss
-from orthocal.nuisances import Nuisance
-
-if TYPE_CHECKING:
-    from orthocal.arrays import Labels
-    from orthocal.losses import Loss
-    from orthocal.nuisances import Fitted
-    from orthocal.observations import Observations
+from orthocal.losses import Loss, QuadraticLoss
+from orthocal.nuisances import Fitted, Nuisance
+from orthocal.observations import Observations
 
 
 @dataclass(frozen=True)

@@ -4,24 +4,20 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import partial
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 
+from orthocal.arrays import Booleans, Floats, Labels
 from orthocal.distributions import FunctionLaw, TableLaw
 from orthocal.effects.arms import hajek, hajek_sums, overlap_of, propensity_nuisance, require_levels
 from orthocal.effects.description import Words
 from orthocal.effects.equivariance import LOCATION, Equivariance
 from orthocal.errors import OrthocalError, require_inside
-from orthocal.losses import HingeLoss
-from orthocal.nuisances import Nuisance
+from orthocal.losses import HingeLoss, Loss
+from orthocal.nuisances import Fitted, Nuisance
 from orthocal.nuisances.conditional_distribution import ConditionalLaw
-
-if TYPE_CHECKING:
-    from orthocal.arrays import Booleans, Floats, Labels
-    from orthocal.losses import Loss
-    from orthocal.nuisances import Fitted
-    from orthocal.observations import Observations
+from orthocal.observations import Observations
 
 LEVELS = 41
 """At how many quantiles of the arm's outcomes a conditional law is tabulated."""

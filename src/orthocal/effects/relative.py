@@ -3,20 +3,17 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import Any, ClassVar
 
+from orthocal.arrays import Labels
 from orthocal.effects.arms import both_propensities, overlap_of, strata_of
 from orthocal.effects.cate import CATE
 from orthocal.effects.description import Words
 from orthocal.effects.equivariance import RATIO, Equivariance
 from orthocal.effects.formulas import doubly_robust_mean
-from orthocal.losses import QuadraticLoss
-
-if TYPE_CHECKING:
-    from orthocal.arrays import Labels
-    from orthocal.losses import Loss
-    from orthocal.nuisances import Fitted, Nuisance
-    from orthocal.observations import Observations
+from orthocal.losses import Loss, QuadraticLoss
+from orthocal.nuisances import Fitted, Nuisance
+from orthocal.observations import Observations
 
 
 @dataclass(frozen=True)

@@ -2,32 +2,27 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, cast
+from typing import Any, cast
 
+from orthocal.arrays import Floats, Integers
 from orthocal.assessment import Assessment, Comparison, assess, compare
 from orthocal.assessment.assess import assess_rows
+from orthocal.assessment.settings import Settings
 from orthocal.calibration.holdout import hold_out
 from orthocal.calibration.refinement import fit_calibrator
+from orthocal.calibrators import Calibrator
+from orthocal.effects import Effect
 from orthocal.errors import OrthocalError
 from orthocal.folds import draw_folds
+from orthocal.maps import Map
+from orthocal.nuisances import Nuisance
 from orthocal.nuisances.cross_fit import check_given, to_learn
 from orthocal.nuisances.recipe import Recipe
-from orthocal.observations import as_labels
-from orthocal.orthogonal import learn_cross
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-
-    from orthocal.arrays import Floats, Integers
-    from orthocal.assessment.settings import Settings
-    from orthocal.calibrators import Calibrator
-    from orthocal.effects import Effect
-    from orthocal.maps import Map
-    from orthocal.nuisances import Nuisance
-    from orthocal.observations import Observations
-    from orthocal.orthogonal import Orthogonal
+from orthocal.observations import Observations, as_labels
+from orthocal.orthogonal import Orthogonal, learn_cross
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)

@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Protocol
+from collections.abc import Sequence
+from typing import Protocol
 
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from orthocal.arrays import Integers
-    from orthocal.assessment import Assessment, Comparison
-    from orthocal.assessment.settings import Settings
-    from orthocal.calibrators import Calibrator
-    from orthocal.maps import Map
+from orthocal.arrays import Integers
+from orthocal.assessment import Assessment, Comparison
+from orthocal.assessment.settings import Settings
+from orthocal.calibrators import Calibrator
+from orthocal.maps import Map
 
 
 class Trial(Protocol):

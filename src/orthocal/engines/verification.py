@@ -3,18 +3,15 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+from orthocal.arrays import Integers
+from orthocal.assessment import Assessment, Comparison
 from orthocal.assessment.settings import Settings
-from orthocal.assessment.status import mark_of_change
-
-if TYPE_CHECKING:
-    from orthocal.arrays import Integers
-    from orthocal.assessment import Assessment, Comparison
-    from orthocal.assessment.status import Mark
-    from orthocal.calibrators import Calibrator
-    from orthocal.engines.protocol import Engine
-    from orthocal.maps import Map
+from orthocal.assessment.status import Mark, mark_of_change
+from orthocal.calibrators import Calibrator
+from orthocal.engines.protocol import Engine
+from orthocal.maps import Map
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)

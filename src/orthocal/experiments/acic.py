@@ -2,31 +2,27 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 
+from orthocal.arrays import Floats, Integers
 from orthocal.calibration.refinement import fit_calibrator
 from orthocal.calibrators import Histogram
 from orthocal.datasets import SimulatedData, load_acic16
 from orthocal.effects import CATE
 from orthocal.experiments.figures import boxes
 from orthocal.experiments.learners import WORDS, classifier, regressor
-from orthocal.experiments.protocol import Claim, Findings, rows_by_size
+from orthocal.experiments.protocol import Claim, Findings, Key, Row, rows_by_size
 from orthocal.experiments.truth import true_calibration_error
+from orthocal.losses import QuadraticLoss
 from orthocal.nuisances.recipe import Recipe
 from orthocal.observations import observe
 from orthocal.orthogonal import learn_cross
 from orthocal.reporting.page import Table, picture
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
-
-    from orthocal.arrays import Floats, Integers
-    from orthocal.experiments.protocol import Key, Row
-    from orthocal.losses import QuadraticLoss
 
 DRAWS = tuple(range(1, 11))
 SHARES = (0.50, 0.25)

@@ -2,19 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import matplotlib.pyplot as plt
 import numpy as np
 
+from orthocal.arrays import Floats
 from orthocal.plots import ACCENT, GREY, INK
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-
     from matplotlib.figure import Figure
-
-    from orthocal.arrays import Floats
 
 STYLES: list[dict[str, Any]] = [
     {"color": GREY, "marker": "s", "linestyle": "--"},

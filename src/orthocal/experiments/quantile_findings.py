@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 from scipy.stats import t
 
+from orthocal.arrays import Floats
 from orthocal.experiments.figures import lines
 from orthocal.experiments.learners import WORDS
-from orthocal.experiments.protocol import Claim, Findings, rows_by_size
+from orthocal.experiments.protocol import Claim, Findings, Row, rows_by_size
 from orthocal.experiments.quantile_design import (
     ACTIVE,
     BINS,
@@ -22,12 +24,6 @@ from orthocal.experiments.quantile_design import (
     TREE_BINS,
 )
 from orthocal.reporting.page import Table, picture
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from orthocal.arrays import Floats
-    from orthocal.experiments.protocol import Row
 
 PANELS = {"error": "Calibration error", "loss": "Loss"}
 COMPARABLE = 1.05

@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 from scipy.special import expit, ndtr
 
+from orthocal.arrays import Floats, Integers
 from orthocal.calibration.refinement import fit_calibrator
 from orthocal.effects import QuantileUnderTreatment
 from orthocal.effects.arms import propensity_nuisance
 from orthocal.experiments.learners import classifier, regressor
+from orthocal.experiments.protocol import Findings, Key, Row
 from orthocal.experiments.quantile_design import (
     ACTIVE,
     BINS,
@@ -31,14 +34,7 @@ from orthocal.nuisances.binning import Coarse
 from orthocal.nuisances.cross_fit import cross_fit
 from orthocal.nuisances.recipe import Recipe
 from orthocal.observations import observe
-from orthocal.orthogonal import learn_cross
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-
-    from orthocal.arrays import Floats, Integers
-    from orthocal.experiments.protocol import Findings, Key, Row
-    from orthocal.orthogonal import Orthogonal
+from orthocal.orthogonal import Orthogonal, learn_cross
 
 
 @dataclass(frozen=True)

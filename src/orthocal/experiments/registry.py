@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from orthocal.errors import OrthocalError, require_one_of
 from orthocal.experiments.acic import Challenge
 from orthocal.experiments.learners import chosen_sizes
+from orthocal.experiments.protocol import Experiment
 from orthocal.experiments.quantiles import Quantiles
 from orthocal.experiments.retirement import Retirement
-
-if TYPE_CHECKING:
-    from orthocal.experiments.protocol import Experiment
 
 EXPERIMENTS: dict[str, Any] = {kind.name: kind for kind in (Retirement, Quantiles, Challenge)}
 

@@ -5,19 +5,18 @@ from __future__ import annotations
 import json
 import platform
 import shutil
+from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from orthocal import __version__
+from orthocal.experiments.protocol import Claim, Experiment, Findings
 from orthocal.experiments.resumable import COMMAND, RESULTS, SETTINGS, run_resumable
 from orthocal.files.atomic import Results
 from orthocal.mapfile import write_text
 from orthocal.reporting.page import Code, Items, Marked, Page, Section, Text, render
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
     from pathlib import Path
-
-    from orthocal.experiments.protocol import Claim, Experiment, Findings
 
 PAGE, CLAIMS = "page.html", "claims.json"
 WORDS = {True: ("good", "held"), False: ("bad", "not held"), None: ("open", "not judged")}

@@ -13,19 +13,18 @@ import os
 import threading
 import time
 import warnings
+from collections.abc import Callable
 from functools import cache
 from importlib.metadata import version
 from typing import TYPE_CHECKING, Any
 
 from orthocal import __version__
 from orthocal.errors import OrthocalError, OverlapWarning, SkewWarning
+from orthocal.experiments.protocol import Experiment, Key, Row
 from orthocal.files.atomic import Results, alone, require_folder
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
     from pathlib import Path
-
-    from orthocal.experiments.protocol import Experiment, Key, Row
 
 RESULTS, SETTINGS = "results.csv", "run.json"
 COMMAND = "reproduce"

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 
+from orthocal.arrays import Floats, Integers
 from orthocal.assessment import assess
 from orthocal.calibration.refinement import fit_calibrator
 from orthocal.calibrators import Histogram
@@ -16,18 +18,12 @@ from orthocal.effects import CATE, LATE
 from orthocal.errors import UnavailableError
 from orthocal.experiments.figures import boxes
 from orthocal.experiments.learners import WORDS, classifier, regressor
-from orthocal.experiments.protocol import Claim, Findings, rows_by_size
+from orthocal.experiments.protocol import Claim, Findings, Key, Row, rows_by_size
+from orthocal.losses import QuadraticLoss
 from orthocal.nuisances.recipe import Recipe
 from orthocal.observations import observe
 from orthocal.orthogonal import learn_cross
 from orthocal.reporting.page import Table, picture
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-
-    from orthocal.arrays import Floats, Integers
-    from orthocal.experiments.protocol import Key, Row
-    from orthocal.losses import QuadraticLoss
 
 EFFECTS = {"cate": "CATE of eligibility", "late": "LATE of participation"}
 METHODS: dict[str, Any] = {"isotonic": "isotonic", "histogram": Histogram(bins=20), "linear": "linear"}

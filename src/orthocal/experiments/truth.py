@@ -2,16 +2,12 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import numpy as np
 
+from orthocal.arrays import Floats
 from orthocal.assessment.bins import binned
 from orthocal.assessment.error import squared_error
 from orthocal.losses import QuadraticLoss
-
-if TYPE_CHECKING:
-    from orthocal.arrays import Floats
 
 
 def true_calibration_error(prediction: Floats, residual: Floats, bins: int) -> float:

@@ -12,10 +12,10 @@ import hashlib
 import os
 import shutil
 import tempfile
+from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from orthocal.errors import OrthocalError
 from orthocal.files.manifest import (
@@ -29,9 +29,6 @@ from orthocal.files.manifest import (
     write_manifest,
 )
 from orthocal.files.scratch import PREFIX, held, sweep, uninterrupted
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
 
 COMMITTED = "committed"
 """What the folder of new files is called once they are to be moved."""

@@ -22,8 +22,9 @@ try:
 except ImportError:  # no such locks on this system
     fcntl = None  # type: ignore[assignment]
 
+from collections.abc import Callable, Iterator
+
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
     from pathlib import Path
 
 PREFIX, LOCK = ".unfinished-orthocal-", "lock"

@@ -10,6 +10,7 @@ import gzip
 import io
 import sys
 import zlib
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager, nullcontext
 from itertools import islice
 from pathlib import Path
@@ -17,18 +18,17 @@ from typing import IO, TYPE_CHECKING, Any
 
 import numpy as np
 
+from orthocal.arrays import Floats
 from orthocal.errors import OrthocalError, require_finite
 from orthocal.files.atomic import new_file
 from orthocal.files.tables import ending, read_csv, require_column, require_different, require_file
 from orthocal.observations import as_numbers
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator
     from contextlib import AbstractContextManager
 
     from pyarrow import RecordBatch, Schema
 
-    from orthocal.arrays import Floats
     from orthocal.maps import Map
 
 STANDARD = Path("-")

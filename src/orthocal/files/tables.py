@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import itertools
 import re
+from collections.abc import Callable, Collection, Iterable, Sequence
 from typing import IO, TYPE_CHECKING
 
 from orthocal.errors import OrthocalError, did_you_mean
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Iterable, Sequence
     from pathlib import Path
 
     from pyarrow import ChunkedArray, Table

@@ -2,17 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from dataclasses import fields, replace
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import Any, TypeVar
 
 import numpy as np
 
 from orthocal.distributions import TableLaw
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-
-    from orthocal.losses.protocol import Loss
+from orthocal.losses.protocol import Loss
 
 L = TypeVar("L", bound="Loss")
 LAW = "law "

@@ -7,13 +7,13 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from orthocal.arrays import Floats, Integers, Rows
 from orthocal.errors import require_length
+from orthocal.losses.protocol import Origin, Overlap
 from orthocal.losses.tilted import complete, of_rows
 
 if TYPE_CHECKING:
-    from orthocal.arrays import Floats, Integers, Rows
     from orthocal.distributions import Law
-    from orthocal.losses.protocol import Origin, Overlap
 
 
 @dataclass(frozen=True, eq=False)

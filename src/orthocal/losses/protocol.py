@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, is_dataclass, replace
-from typing import TYPE_CHECKING, Any, Protocol, Self, cast, runtime_checkable
+from typing import Any, Protocol, Self, cast, runtime_checkable
 
 import numpy as np
 
+from orthocal.arrays import Floats, Integers, Rows
 from orthocal.errors import OrthocalError, require_positive_mass
-
-if TYPE_CHECKING:
-    from orthocal.arrays import Floats, Integers, Rows
-    from orthocal.losses.balance import Balance
+from orthocal.losses.balance import Balance
 
 
 @dataclass(frozen=True, eq=False)

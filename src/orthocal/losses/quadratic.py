@@ -3,16 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 import numpy as np
 
-from orthocal.arrays import taken
+from orthocal.arrays import Floats, Integers, Rows, taken
 from orthocal.errors import require_finite, require_length
-
-if TYPE_CHECKING:
-    from orthocal.arrays import Floats, Integers, Rows
-    from orthocal.losses.protocol import Origin, Overlap
+from orthocal.losses.protocol import Origin, Overlap
 
 
 @dataclass(frozen=True, eq=False)

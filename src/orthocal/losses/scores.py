@@ -3,14 +3,11 @@
 from __future__ import annotations
 
 from functools import singledispatch
-from typing import TYPE_CHECKING
 
+from orthocal.arrays import Floats
 from orthocal.losses.expectile import ExpectileLoss, expected_score
 from orthocal.losses.hinge import HingeLoss
-
-if TYPE_CHECKING:
-    from orthocal.arrays import Floats
-    from orthocal.losses.protocol import Loss
+from orthocal.losses.protocol import Loss
 
 
 @singledispatch

@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import Any, TypeVar
 
 import numpy as np
 
+from orthocal.arrays import Floats, Rows
 from orthocal.errors import require_finite, require_length
-
-if TYPE_CHECKING:
-    from orthocal.arrays import Floats, Rows
 
 T = TypeVar("T")
 PER_ROW = ("outcome", "slope", "tilt", "offset", "weight", "groups", "law", "overlap")

@@ -4,17 +4,15 @@ from __future__ import annotations
 
 from dataclasses import replace
 from functools import singledispatch
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
+from orthocal.arrays import Floats
 from orthocal.losses.expectile import ExpectileLoss
 from orthocal.losses.hinge import HingeLoss
+from orthocal.losses.protocol import Loss
 from orthocal.losses.quadratic import QuadraticLoss
-
-if TYPE_CHECKING:
-    from orthocal.arrays import Floats
-    from orthocal.losses.protocol import Loss
 
 
 class Units(NamedTuple):

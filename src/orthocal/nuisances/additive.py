@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Self
+from typing import Any, Self
 
 import numpy as np
 from sklearn.base import BaseEstimator, TransformerMixin, clone
 
+from orthocal.arrays import Floats
 from orthocal.nuisances.wrapped import fit_weighted
-
-if TYPE_CHECKING:
-    from orthocal.arrays import Floats
 
 PENALTIES = np.logspace(-2, 4, 13)
 """Of the ridge regression on standardised columns; which one is left to leave-one-out errors."""

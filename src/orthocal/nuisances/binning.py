@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Self
+from typing import Any, Self
 
 import numpy as np
 from sklearn.base import BaseEstimator, TransformerMixin
 
-if TYPE_CHECKING:
-    from orthocal.arrays import Floats
+from orthocal.arrays import Floats
 
 
 class Coarse(TransformerMixin, BaseEstimator):  # type: ignore[misc]

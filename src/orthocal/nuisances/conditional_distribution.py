@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Self
+from typing import Any, Self
 
 import numpy as np
 from sklearn.base import BaseEstimator
 
+from orthocal.arrays import Floats
 from orthocal.folds import generator
 from orthocal.nuisances.wrapped import fit_weighted, monotone_in_last
-
-if TYPE_CHECKING:
-    from orthocal.arrays import Floats
 
 
 class ConditionalLaw(BaseEstimator):  # type: ignore[misc]

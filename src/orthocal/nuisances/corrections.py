@@ -7,19 +7,17 @@ function b: the correction balances the treatment and its main basis functions, 
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Self
+from typing import Any, Self
 
 import numpy as np
 from sklearn.base import BaseEstimator, clone
 from sklearn.ensemble import HistGradientBoostingRegressor
 
+from orthocal.arrays import Floats
 from orthocal.nuisances.derivatives import shifted, step_for
 from orthocal.nuisances.partialled import Remainder, deviation, parts_of
 from orthocal.nuisances.polynomials import polynomial, ridge, scaling
 from orthocal.nuisances.wrapped import bare, fit_weighted
-
-if TYPE_CHECKING:
-    from orthocal.arrays import Floats
 
 SMALLEST_SCALE = 0.2
 """Least conditional deviation of the treatment, as a share of its mean conditional deviation."""

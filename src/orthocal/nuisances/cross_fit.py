@@ -3,28 +3,25 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import lru_cache
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from joblib import Parallel, delayed
 from sklearn.base import clone, is_classifier
 from threadpoolctl import ThreadpoolController
 
+from orthocal.arrays import Floats, Integers
 from orthocal.errors import OrthocalError, require_known_propensity
 from orthocal.folds import generator
 from orthocal.nuisances.learners import choose_learners
+from orthocal.nuisances.nuisance import Nuisance
 from orthocal.nuisances.wrapped import fit_weighted
 from orthocal.observations import as_numbers
 from orthocal.progress import followed
-
-if TYPE_CHECKING:
-    from collections.abc import Collection, Iterator, Mapping, Sequence
-
-    from orthocal.arrays import Floats, Integers
-    from orthocal.nuisances.nuisance import Nuisance
 
 
 @dataclass(frozen=True)

@@ -5,19 +5,16 @@ Features are (covariates, treatment), the treatment last. MATH 3 has the formula
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Self
+from typing import Any, Self
 
 import numpy as np
 from sklearn.base import BaseEstimator, clone
 
+from orthocal.arrays import Floats
 from orthocal.errors import OrthocalError
 from orthocal.nuisances.partialled import InParts, Remainder, deviation
 from orthocal.nuisances.polynomials import FARTHEST, polynomial, ridge
 from orthocal.nuisances.wrapped import fit_weighted
-
-if TYPE_CHECKING:
-    from orthocal.arrays import Floats
-
 
 DEFAULT_STEP = 0.25
 """Step of the difference quotient, in standard deviations of what covariates leave of the treatment."""

@@ -2,17 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any
+from collections.abc import Mapping, Sequence
+from typing import Any
 
 from orthocal.errors import OrthocalError
 from orthocal.nuisances.binning import Coarse
+from orthocal.nuisances.nuisance import Nuisance
 from orthocal.nuisances.wrapped import Standardised
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from orthocal.nuisances.nuisance import Nuisance
 
 SETTINGS: dict[str, Any] = {
     "learning_rate": 0.1,

@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from orthocal.arrays import Floats, Integers
-    from orthocal.nuisances.cross_fit import Learnt
-    from orthocal.nuisances.nuisance import Nuisance
+from orthocal.arrays import Floats, Integers
+from orthocal.nuisances.cross_fit import Learnt
+from orthocal.nuisances.nuisance import Nuisance
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)

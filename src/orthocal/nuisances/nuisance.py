@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from orthocal.arrays import Booleans, Floats
+from orthocal.arrays import Booleans, Floats
 
 
 def _of_covariates(function: Callable[..., Any], X: Any) -> Any:

@@ -2,18 +2,15 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Self
+from collections.abc import Iterator
+from typing import Any, Self
 
 import numpy as np
 from sklearn.base import BaseEstimator, clone
 
+from orthocal.arrays import Booleans, Floats
 from orthocal.nuisances.polynomials import polynomial, ridge
 from orthocal.nuisances.wrapped import fit_weighted
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from orthocal.arrays import Booleans, Floats
 
 PARTS = 4
 """Rows are predicted by models of the other parts."""

@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 import numpy as np
 
-if TYPE_CHECKING:
-    from orthocal.arrays import Booleans, Floats
+from orthocal.arrays import Booleans, Floats
 
 FARTHEST = 3.0
 """Curves and products take covariates no farther from their mean than this many standard deviations: tails are for lines."""

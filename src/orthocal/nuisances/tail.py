@@ -3,17 +3,15 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Self
+from typing import Any, Self
 
 import numpy as np
 from sklearn.base import BaseEstimator
 
+from orthocal.arrays import Floats, Integers
 from orthocal.folds import generator
 from orthocal.nuisances.additive import fit_in_stages
 from orthocal.nuisances.wrapped import fit_weighted
-
-if TYPE_CHECKING:
-    from orthocal.arrays import Floats, Integers
 
 LEAST_SCALE = 0.15
 """Least conditional scale, as a share of the average one."""

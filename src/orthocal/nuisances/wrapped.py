@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Self
+from typing import Any, Self
 
 import numpy as np
 from sklearn import config_context
 from sklearn.base import BaseEstimator, RegressorMixin, clone
 from sklearn.utils.validation import has_fit_parameter
 
-if TYPE_CHECKING:
-    from orthocal.arrays import Floats
+from orthocal.arrays import Floats
 
 
 def fit_weighted(learner: Any, X: Floats, y: Any, weight: Floats | None) -> Any:

@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, NamedTuple
+from collections.abc import Iterator
+from typing import NamedTuple
 
+from orthocal.assessment.parts import Decision, Group, TestResult
+from orthocal.assessment.records import Assessment, Comparison
 from orthocal.formats import between, estimate, number, p_value, percent
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from orthocal.assessment.parts import Decision, Group, TestResult
-    from orthocal.assessment.records import Assessment, Comparison
-    from orthocal.losses import Overlap
+from orthocal.losses import Overlap
 
 
 class Figure(NamedTuple):

@@ -2,21 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from html import escape
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
+from orthocal.arrays import Floats
+from orthocal.assessment import Assessment, Comparison
 from orthocal.assessment.bin_table import hull, reaches
 from orthocal.formats import between, number
 from orthocal.reporting.figures import Figure, comparison_figures, figures_of, overlap_figures
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable
-
-    from orthocal.arrays import Floats
-    from orthocal.assessment import Assessment, Comparison
 
 SIZE, LEFT, BOTTOM, EDGE = 280, 46, 36, 8
 """Pixels: the picture's side, its margins for numbers and words, and the margin of the other sides."""

@@ -2,13 +2,8 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
-from orthocal.reporting.figures import figures_of
-
-if TYPE_CHECKING:
-    from orthocal.assessment.records import Assessment
-    from orthocal.reporting.figures import Figure
+from orthocal.assessment.records import Assessment
+from orthocal.reporting.figures import Figure, figures_of
 
 WIDEST = 32
 """Characters of a column, beyond which one line may stick out."""

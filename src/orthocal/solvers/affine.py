@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from functools import singledispatch
 from typing import TYPE_CHECKING, TypeVar
 
 import numpy as np
 
-from orthocal.arrays import runs
+from orthocal.arrays import Floats, runs
 from orthocal.errors import OrthocalError
 from orthocal.losses import HingeLoss, Loss, QuadraticLoss, total_mass
 from orthocal.losses.units import restated, units_of
@@ -15,10 +16,6 @@ from orthocal.solvers.constants import PRECISION, ROUNDING, constants, finite_bo
 from orthocal.solvers.monotone import positive_runs
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from orthocal.arrays import Floats
-
     Profile = Callable[[float], tuple[float, float, float]]
     """Slope -> (least objective, its derivative in the slope, best intercept)."""
 

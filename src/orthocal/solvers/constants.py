@@ -3,16 +3,12 @@
 from __future__ import annotations
 
 from functools import singledispatch
-from typing import TYPE_CHECKING
 
 import numpy as np
 
-from orthocal.arrays import group_sums
+from orthocal.arrays import Floats, Integers, group_sums
 from orthocal.errors import OrthocalError
 from orthocal.losses import HingeLoss, Loss, QuadraticLoss
-
-if TYPE_CHECKING:
-    from orthocal.arrays import Floats, Integers
 
 PRECISION = 1e-12
 """Width, as a share of the bounds' distance, at which the search for a minimiser stops."""

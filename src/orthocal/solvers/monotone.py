@@ -2,20 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from functools import singledispatch
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 from scipy.optimize import isotonic_regression
 
-from orthocal.arrays import is_constant, sorting_order
+from orthocal.arrays import Booleans, Floats, Integers, Labels, Rows, is_constant, sorting_order
 from orthocal.losses import HingeLoss, Loss, QuadraticLoss, total_mass
 from orthocal.solvers.constants import constants, finite_bounds, narrowest
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable
-
-    from orthocal.arrays import Booleans, Floats, Integers, Labels, Rows
 
 LEAST_POOLED_SHARE = 0.01
 """Where masses can be negative, rows are pooled until they hold this share of the total mass."""

@@ -3,13 +3,10 @@
 from __future__ import annotations
 
 from functools import singledispatch
-from typing import TYPE_CHECKING
 
+from orthocal.arrays import Floats
 from orthocal.losses import Loss, QuadraticLoss, total_mass
 from orthocal.solvers.constants import finite_bounds, narrowest
-
-if TYPE_CHECKING:
-    from orthocal.arrays import Floats
 
 
 @singledispatch

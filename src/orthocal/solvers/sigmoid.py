@@ -3,18 +3,16 @@
 from __future__ import annotations
 
 from functools import singledispatch
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from scipy.optimize import minimize
 from scipy.special import expit, logit
 
+from orthocal.arrays import Floats
 from orthocal.errors import OrthocalError
 from orthocal.losses import Loss, QuadraticLoss
 from orthocal.solvers.affine import affine
-
-if TYPE_CHECKING:
-    from orthocal.arrays import Floats
 
 MOST_STEPS = 200
 TOLERANCE = 1e-12

@@ -2,23 +2,20 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from functools import partial, singledispatch
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 from scipy.interpolate import BSpline
 from scipy.linalg import cholesky, solve_triangular
 from scipy.optimize import minimize, nnls
 
+from orthocal.arrays import Floats
 from orthocal.errors import OrthocalError
 from orthocal.losses import ExpectileLoss, HingeLoss, Loss, QuadraticLoss, total_mass
 from orthocal.losses.units import units_of
 from orthocal.solvers.constants import PRECISION, finite_bounds
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from orthocal.arrays import Floats
 
 DEGREE = 3
 MOST_STEPS, NARROWED = 100, 4.0

@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
+from orthocal.arrays import Floats
 from orthocal.engines.dask.partition_loss import Job, loss_of
 from orthocal.losses import Overlap
-
-if TYPE_CHECKING:
-    from orthocal.arrays import Floats
 
 SHOWN = 200
 """Rows of each partition that pictures show."""

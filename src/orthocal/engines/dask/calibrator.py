@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 from sklearn.base import BaseEstimator
 
+from orthocal.assessment import Assessment, Comparison
 from orthocal.assessment.settings import Settings
 from orthocal.calibration.effect_models import prediction_of
 from orthocal.calibration.sklearn_api import EffectParameter, UnfittedError, effect_parameter
-from orthocal.effects import new_effect
+from orthocal.calibrators import Calibrator
+from orthocal.effects import Effect, new_effect
 from orthocal.engines.dask.comparison import compared
 from orthocal.engines.dask.fit import fitted
 from orthocal.engines.dask.preparation import (
@@ -27,18 +30,13 @@ from orthocal.engines.dask.source import Source
 from orthocal.engines.dask.verdict import judged
 from orthocal.errors import OrthocalError
 from orthocal.mapfile import save
+from orthocal.maps import Map
 from orthocal.nuisances.recipe import Recipe
 from orthocal.observations import alike
 from orthocal.roles import Roles
 
 if TYPE_CHECKING:
     import os
-    from collections.abc import Mapping, Sequence
-
-    from orthocal.assessment import Assessment, Comparison
-    from orthocal.calibrators import Calibrator
-    from orthocal.effects import Effect
-    from orthocal.maps import Map
 
 
 class CausalCalibrator(BaseEstimator):  # type: ignore[misc]

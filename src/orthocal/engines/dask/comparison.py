@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
+from orthocal.arrays import Floats, Integers
+from orthocal.assessment import Comparison
 from orthocal.assessment.compare import concluded, loss_change
 from orthocal.assessment.parts import Decision
 from orthocal.assessment.sweeps import cluster_sums
@@ -13,13 +15,9 @@ from orthocal.assessment.sweeps import merged as merged_clusters
 from orthocal.assessment.value import Squares, error_of_mean, jackknifed, net_gain
 from orthocal.engines.dask.partition_loss import Job, loss_of
 from orthocal.engines.dask.passes import merged
+from orthocal.engines.dask.source import Source
 from orthocal.errors import require_inside
-
-if TYPE_CHECKING:
-    from orthocal.arrays import Floats, Integers
-    from orthocal.assessment import Comparison
-    from orthocal.engines.dask.source import Source
-    from orthocal.maps import Map
+from orthocal.maps import Map
 
 WEIGHT, DIFFERENCE, GAIN, CHANGED = range(4)
 """Columns of what is summed: weight, loss after minus before, gain of changed decisions, weight of them."""

@@ -2,17 +2,14 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, NamedTuple
+from collections.abc import Sequence
+from typing import Any, NamedTuple
 
 import numpy as np
 
+from orthocal.arrays import Booleans, Integers
 from orthocal.engines.dask.keys import folds_of, keys_of, sampled
 from orthocal.engines.dask.passes import merged, partitions
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from orthocal.arrays import Booleans, Integers
 
 OWN = 2**32
 """Added to the seed, so that rows set apart have nothing to do with folds and samples of the same seed."""

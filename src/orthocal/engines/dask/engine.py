@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+from orthocal.assessment import Assessment, Comparison
+from orthocal.assessment.settings import Settings
 from orthocal.calibration.holdout import require_both_sides, require_share
+from orthocal.effects import Effect
 from orthocal.engines.dask.calibrator import CausalCalibrator, judged_source
 from orthocal.engines.dask.division import Division, divided, division
 from orthocal.engines.dask.partition_loss import observed
@@ -15,17 +19,10 @@ from orthocal.engines.dask.preparation import chosen, prepared, seed_of_partitio
 from orthocal.engines.dask.training import probe, require_defined
 from orthocal.engines.dask.verdict import judged
 from orthocal.errors import OrthocalError, require_one_of
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from orthocal.assessment import Assessment, Comparison
-    from orthocal.assessment.settings import Settings
-    from orthocal.effects import Effect
-    from orthocal.maps import Map
-    from orthocal.nuisances import Nuisance
-    from orthocal.nuisances.recipe import Recipe
-    from orthocal.roles import Roles
+from orthocal.maps import Map
+from orthocal.nuisances import Nuisance
+from orthocal.nuisances.recipe import Recipe
+from orthocal.roles import Roles
 
 METHODS = {name: name for name in ("isotonic", "linear", "histogram", "identity")} | {"auto": "isotonic"}
 """Methods that sums are enough for, by what they are asked for as."""

@@ -4,26 +4,23 @@ from __future__ import annotations
 
 from dataclasses import replace
 from functools import reduce, singledispatch
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
-from orthocal.calibrators import Histogram, Identity, Isotonic, Linear, new_calibrator
+from orthocal.arrays import Floats
+from orthocal.calibrators import Calibrator, Histogram, Identity, Isotonic, Linear, new_calibrator
 from orthocal.calibrators.histogram import filled
 from orthocal.calibrators.isotonic import isotonic_map
 from orthocal.engines.dask.ranges import blocks, ranges
 from orthocal.engines.dask.sketches import Counts, histogram_wanted
+from orthocal.engines.dask.source import Source
 from orthocal.engines.dask.summaries import CELLS
 from orthocal.errors import OrthocalError, require_at_least, require_whole
 from orthocal.losses import QuadraticLoss, is_ratio
 from orthocal.maps import AffineMap, StepMap
 from orthocal.solvers.constants import ratios
 from orthocal.solvers.monotone import Blocks, pool
-
-if TYPE_CHECKING:
-    from orthocal.arrays import Floats
-    from orthocal.calibrators import Calibrator
-    from orthocal.engines.dask.source import Source
 
 
 @singledispatch

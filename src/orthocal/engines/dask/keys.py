@@ -6,13 +6,12 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from orthocal.arrays import Booleans, Integers
 from orthocal.engines.dask.labels import canonical
 from orthocal.hashing import mixed
 
 if TYPE_CHECKING:
     import numpy.typing as npt
-
-    from orthocal.arrays import Booleans, Integers
 
 
 def keys_of(frame: Any) -> npt.NDArray[np.uint64]:

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
-if TYPE_CHECKING:
-    from orthocal.arrays import Labels
+from orthocal.arrays import Labels
 
 NUMBER, TEXT, TIME = "numbers", "text", "times"
 OF_NUMBERS = {"integer", "floating", "mixed-integer-float", "decimal", "boolean"}

@@ -2,24 +2,21 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
+from orthocal.arrays import Floats
+from orthocal.effects import Effect
 from orthocal.engines.dask.keys import folds_of, keys_of
 from orthocal.errors import OrthocalError, require_known_propensity
 from orthocal.losses import Loss, Origin, rows_that_count
 from orthocal.nuisances.cross_fit import Fitted, clip_fitted, known_value
+from orthocal.nuisances.models import Trained
 from orthocal.observations import Encoding, Observations, encode, observe
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
-
-    from orthocal.arrays import Floats
-    from orthocal.effects import Effect
-    from orthocal.nuisances.models import Trained
-    from orthocal.roles import Roles
+from orthocal.roles import Roles
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)

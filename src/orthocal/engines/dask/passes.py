@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 import warnings
+from collections.abc import Callable, Sequence
 from functools import reduce
-from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
+from typing import Any, NamedTuple, TypeVar
 
 from orthocal.engines.dask.labels import kind_of
 from orthocal.errors import OrthocalError
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
 
 T = TypeVar("T")
 AT_ONCE = 8

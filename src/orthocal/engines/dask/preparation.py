@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from orthocal.calibration.effect_models import prediction_of
-from orthocal.effects import SummedEffect, sums_of
+from orthocal.effects import Effect, SummedEffect, sums_of
 from orthocal.effects.origin import origin_of
 from orthocal.engines.dask.partition_loss import Job, fitted_of, known_of, observed
 from orthocal.engines.dask.passes import merged, partitions
@@ -24,13 +25,8 @@ from orthocal.engines.dask.training import (
 )
 from orthocal.errors import OrthocalError, require_whole
 from orthocal.nuisances.cross_fit import Fitted
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from orthocal.effects import Effect
-    from orthocal.nuisances.recipe import Recipe
-    from orthocal.roles import Roles
+from orthocal.nuisances.recipe import Recipe
+from orthocal.roles import Roles
 
 ASKED = "prediction of the estimator"
 """Column that an effect model's own predictions get."""

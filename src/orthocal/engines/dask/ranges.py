@@ -2,25 +2,21 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 from orthocal.assessment.row_order import settled_order
-from orthocal.assessment.sweeps import Piece
+from orthocal.assessment.sweeps import Piece, Question, Rows
+from orthocal.engines.dask.partition_loss import Job
 from orthocal.engines.dask.source import Source, judged
 from orthocal.errors import OrthocalError
 from orthocal.losses import Loss, columns_of, of_columns
+from orthocal.maps import Map
 from orthocal.observations import as_labels
 from orthocal.solvers.monotone import Blocks, blocks_of
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from orthocal.assessment.sweeps import Question, Rows
-    from orthocal.engines.dask.partition_loss import Job
-    from orthocal.maps import Map
 
 ROWS_A_RANGE = 2**20
 """Rows of a range of predictions that are sorted together."""

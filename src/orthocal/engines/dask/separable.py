@@ -3,21 +3,18 @@
 from __future__ import annotations
 
 import warnings
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
+from orthocal.arrays import Floats, Integers
 from orthocal.effects import Effect, sums_of
 from orthocal.errors import OrthocalError
+from orthocal.nuisances import Nuisance
 from orthocal.nuisances.cross_fit import Fitted
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
-
-    from orthocal.arrays import Floats, Integers
-    from orthocal.nuisances import Nuisance
-    from orthocal.observations import Observations
+from orthocal.observations import Observations
 
 NEAR = 1e-9
 """Share of a column's size that rounding may move it by."""

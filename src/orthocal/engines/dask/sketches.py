@@ -3,14 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 import numpy as np
 
+from orthocal.arrays import Floats
 from orthocal.calibrators.histogram import wanted_mass
-
-if TYPE_CHECKING:
-    from orthocal.arrays import Floats
 
 
 @dataclass(frozen=True, eq=False)

@@ -4,21 +4,19 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from functools import cached_property, reduce
-from typing import TYPE_CHECKING, Any, cast
+from typing import Any, cast
 
 import numpy as np
 
+from orthocal.arrays import Floats
 from orthocal.engines.dask.partition_loss import Job, loss_of
 from orthocal.engines.dask.passes import each, merged, partitions
 from orthocal.engines.dask.sketches import Sketch
 from orthocal.engines.dask.summaries import Bracketed, Cells, Line, Pairs
 from orthocal.errors import OrthocalError, UnavailableError
 from orthocal.losses import Loss, QuadraticLoss, without_overlap
+from orthocal.maps import Map
 from orthocal.observations import as_numbers
-
-if TYPE_CHECKING:
-    from orthocal.arrays import Floats
-    from orthocal.maps import Map
 
 SPREAD = 8
 """Partitions that a rough sketch looks at."""

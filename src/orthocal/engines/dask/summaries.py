@@ -3,20 +3,17 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
-from orthocal.arrays import group_sums, is_constant, ordered, step_of
+from orthocal.arrays import Booleans, Floats, Integers, group_sums, is_constant, ordered, step_of
 from orthocal.assessment.sweeps import Runs
 from orthocal.engines.dask.sketches import Counts
 from orthocal.errors import require_positive_mass
 from orthocal.losses import QuadraticLoss, of_columns
 from orthocal.solvers.affine import line_of
 from orthocal.solvers.monotone import Blocks, pool
-
-if TYPE_CHECKING:
-    from orthocal.arrays import Booleans, Floats, Integers
 
 CELLS, UNEVEN = 2**16, 32
 """Of the grid on which a map is fitted in one pass; and times its share that a cell may hold before the grid is drawn again."""

@@ -2,29 +2,26 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from sklearn.base import clone
 
+from orthocal.effects import Effect
 from orthocal.engines.dask.keys import folds_of, sampled
 from orthocal.engines.dask.partition_loss import Job, observed, row_keys
 from orthocal.engines.dask.passes import each
 from orthocal.errors import OrthocalError, UnavailableError
 from orthocal.folds import generator
+from orthocal.nuisances import Nuisance
 from orthocal.nuisances.cross_fit import Learnt, fit_one
 from orthocal.nuisances.learners import choose_learners
 from orthocal.nuisances.models import Trained, trained
 from orthocal.nuisances.wrapped import Standardised
 from orthocal.observations import Encoding, Observations, encode
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-
-    from orthocal.effects import Effect
-    from orthocal.nuisances import Nuisance
-    from orthocal.roles import Roles
+from orthocal.roles import Roles
 
 PROBED, MOST_LEVELS = 300, 50
 SETTINGS = {"n_estimators": 200, "max_depth": 3, "num_leaves": 8, "learning_rate": 0.1, "verbosity": -1}

@@ -2,25 +2,22 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+from orthocal.assessment import Assessment
 from orthocal.assessment.assess import judge
+from orthocal.assessment.settings import Settings
 from orthocal.assessment.subgroups import MOST_LEVELS
+from orthocal.assessment.sweeps import Rows
 from orthocal.effects.arms import warn_if_clipped
 from orthocal.effects.derivative import warn_if_unbalanced
 from orthocal.engines.dask.arm_overlap import SummedOverlap, overlap_in
 from orthocal.engines.dask.passes import merged
 from orthocal.engines.dask.ranges import DaskRows, ranges
+from orthocal.engines.dask.source import Source
 from orthocal.errors import OrthocalError
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from orthocal.assessment import Assessment
-    from orthocal.assessment.settings import Settings
-    from orthocal.assessment.sweeps import Rows
-    from orthocal.engines.dask.source import Source
 
 
 def judged(source: Source, settings: Settings) -> Assessment:

@@ -6,15 +6,13 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from orthocal.reporting.page.document import Pictures
+from orthocal.assessment import Assessment
+from orthocal.maps import Map
+from orthocal.reporting.page.document import Picture, Pictures
 from orthocal.reporting.page.svg import picture
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
-
-    from orthocal.assessment import Assessment
-    from orthocal.maps import Map
-    from orthocal.reporting.page.document import Picture
 
 HOW_TO_READ = (
     "Each mark is a bin of people with like predictions. Thick bars: interval of that bin; thin bars: band for all bins at once. "

@@ -5,10 +5,10 @@ from __future__ import annotations
 from functools import cache
 from typing import TYPE_CHECKING
 
+from orthocal.reporting.page.document import Page
+
 if TYPE_CHECKING:
     from jinja2 import Environment
-
-    from orthocal.reporting.page.document import Page
 
 
 def render(page: Page) -> str:

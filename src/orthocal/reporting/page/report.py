@@ -5,7 +5,7 @@ from __future__ import annotations
 import platform
 from collections.abc import Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from orthocal import __version__
 from orthocal.assessment import Assessment
@@ -14,7 +14,7 @@ from orthocal.engines.verification import Verified
 from orthocal.errors import OrthocalError
 from orthocal.formats import between, number, percent
 from orthocal.mapfile import write_text
-from orthocal.reporting.page.document import Code, Marked, Page, Section, Text
+from orthocal.reporting.page.document import Block, Code, Marked, Page, Section, Text
 from orthocal.reporting.page.pictures import (
     before_after_pictures,
     decision_picture,
@@ -25,9 +25,6 @@ from orthocal.reporting.page.pictures import (
 )
 from orthocal.reporting.page.render import render
 from orthocal.reporting.page.tables import bins_table, figures_table, groups_table, how_facts, overlap_table
-
-if TYPE_CHECKING:
-    from orthocal.reporting.page.document import Block
 
 TITLE = "Can this model of causal effects be believed?"
 SNIPPET = """import orthocal

@@ -2,18 +2,13 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Mapping
 
+from orthocal.assessment import Assessment
 from orthocal.formats import between, number, p_value, percent
-from orthocal.reporting.figures import main_figures, overlap_figures
+from orthocal.losses import Overlap
+from orthocal.reporting.figures import Figure, main_figures, overlap_figures
 from orthocal.reporting.page.document import Facts, Table
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
-
-    from orthocal.assessment import Assessment
-    from orthocal.losses import Overlap
-    from orthocal.reporting.figures import Figure
 
 BIN_COLUMNS = (
     "lower",
