@@ -1,4 +1,4 @@
-"""The bin-free test: how far cumulated residuals stray (MATH 7.5 iii)."""
+"""The bin-free test: the range of cumulative residuals (mathematics 8.4)."""
 
 from __future__ import annotations
 

@@ -62,7 +62,7 @@ def _(loss: QuadraticLoss, prediction: Floats, order: Rows | None = None) -> tup
 
 @monotone.register(HingeLoss)
 def _(loss: HingeLoss, prediction: Floats, order: Rows | None = None) -> tuple[Floats, Floats]:
-    """Exact after log2(rows) passes: the candidate values are the carrying outcomes and the bounds (MATH 8.2)."""
+    """Exact after log2(rows) passes: the candidate values are the carrying outcomes and the bounds (mathematics 4.3)."""
     low, high = loss.bounds
     carrying = np.flatnonzero(loss.slope > 0)
     values = np.concatenate([[low, high], np.clip(loss.outcome[carrying], low, high)])
