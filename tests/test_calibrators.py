@@ -92,9 +92,9 @@ def test_linear_is_flat_where_masses_leave_no_spread():
 
 
 @pytest.mark.parametrize(("n", "bins"), [(100, 4), (10, 4), (7, 3), (1000, 20), (3, 20)])
-def test_histogram_edges_are_the_order_statistics_of_the_errata(n, bins):
+def test_histogram_edges_are_order_statistics_from_minus_infinity_on(n, bins):
     prediction = np.random.default_rng(0).permutation(np.arange(1.0, n + 1))
-    ordered = np.concatenate([[-np.inf], np.sort(prediction)])  # theta_(0) = -inf (MATH E15)
+    ordered = np.concatenate([[-np.inf], np.sort(prediction)])  # theta_(0) = -inf (mathematics 12.11)
     wanted = np.unique([ordered[b * n // bins] for b in range(1, bins)])
     np.testing.assert_array_equal(uniform_mass_edges(prediction, np.ones(n), bins), wanted[np.isfinite(wanted)])
 

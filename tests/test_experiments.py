@@ -353,7 +353,7 @@ def test_acic_reduced(tmp_path, capsys, monkeypatch):
 
 
 def test_f_equal_to_q_is_the_uncorrected_loss():
-    """The uncorrected loss of the quantile experiment is the corrected one with f = Q (MATH 6.1)."""
+    """The uncorrected loss of the quantile experiment is the corrected one with f = Q (mathematics 3.10)."""
     from orthocal.effects.quantile import corrected_tilt
 
     slope, weight = np.array([0.0, 2.0]), np.ones(2)

@@ -1,4 +1,4 @@
-"""Ratio effects (BEYOND 9.7): measured against the mass of all rows, a bin's own ratio only where its mass is away from 0."""
+"""Ratio effects (mathematics 9): measured against the mass of all rows, a bin's own ratio only where its mass is away from 0."""
 
 import functools
 import json

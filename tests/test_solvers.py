@@ -75,7 +75,7 @@ def test_constants_of_any_loss_and_of_the_hinge_agree():
 
 
 def test_an_unbounded_block_ends_at_the_box():
-    # T < 0: the sum falls for ever towards -inf; T > W: towards +inf (MATH 6.2).
+    # T < 0: the sum falls for ever towards -inf; T > W: towards +inf (mathematics 4.1).
     loss = HingeLoss(np.array([1.0, 2.0, 5.0]), np.array([1.0, 1.0, 0.0]), np.array([-1.0, 3.0, 0.0]))
     np.testing.assert_array_equal(constants(loss, np.array([0, 1, 1]), 2), [1.0, 2.0])
     assert loss.bounds == (1.0, 2.0)

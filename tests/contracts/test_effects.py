@@ -73,7 +73,7 @@ def test_the_cate_has_no_bias_at_all_along_one_nuisance(nuisance):
 
 
 def test_the_bias_of_the_cate_is_the_product_the_formula_sheet_gives():
-    # MATH 2: (pi - pi0) [dmu1 / pi + dmu0 / (1 - pi)]
+    # mathematics 3.1: (pi - pi0) [dmu1 / pi + dmu0 / (1 - pi)]
     population = populations.cate()
     dpi, dmu0, dmu1 = np.array([0.1, -0.2, 0.05]), np.array([0.5, 1.0, -0.7]), np.array([-0.4, 0.8, 1.1])
     errors = {"propensity": dpi, "outcome_control": dmu0, "outcome_treated": dmu1}
@@ -88,7 +88,8 @@ def planted(chi):
     return PseudoOutcome(nuisances=lambda rows: [], m=chi, correction=lambda rows, g: np.zeros(len(rows)))
 
 
-def test_erratum_1_the_sign_of_the_derivatives_correction():
+def test_the_printed_sign_of_the_derivatives_correction_is_found():
+    """Mathematics 12.1."""
     wrong = planted(lambda rows, g: g["outcome_derivative"] - g["score_correction"] * (rows.outcome - g["outcome"]))
     report = check_orthogonality(wrong, populations.derivative())
     assert not report.passed
@@ -98,7 +99,7 @@ def test_erratum_1_the_sign_of_the_derivatives_correction():
 
 @dataclass(frozen=True)
 class PlugInWeight:
-    """Squared loss on the pseudo-outcome, weighted by a fitted chance: not orthogonal in it (MATH 4, BEYOND 9.5)."""
+    """Squared loss on the pseudo-outcome, weighted by a fitted chance: not orthogonal in it (mathematics 2.1, 2.3)."""
 
     def strata(self, rows):
         return rows.treatment
@@ -182,25 +183,25 @@ def wald_population():
 
 
 def right(rows, g):
-    """MATH 4 (i), the centred form."""
+    """The centred form, mathematics 12.4."""
     tau, beta = g["p"] / g["q"], g["pi"] * (1 - g["pi"]) * g["q"]
     return tau + ((rows.outcome - g["h"]) - tau * (rows.treatment - g["e"])) * (rows.instrument - g["pi"]) / beta
 
 
 def wrong_sign(rows, g):
-    """Erratum 4, first slip."""
+    """As printed, the first slip of mathematics 12.4."""
     tau = g["p"] / g["q"]
     return 2 * tau - right(rows, g)
 
 
 def wrong_denominator(rows, g):
-    """Erratum 4, second slip: the Wald denominator in place of the covariance."""
+    """The second: the Wald denominator in place of the covariance."""
     tau = g["p"] / g["q"]
     return tau + (right(rows, g) - tau) * g["pi"] * (1 - g["pi"])
 
 
 def wrong_experiment(rows, g):
-    """Erratum 5: the instrument's propensity as denominator."""
+    """As printed for the experiment: the instrument's propensity as denominator."""
     tau = g["p"] / g["q"]
     return tau + (right(rows, g) - tau) * g["q"] * (1 - g["pi"])
 
@@ -210,7 +211,7 @@ def test_the_centred_form_of_the_late_is_orthogonal_in_its_own_nuisances():
 
 
 @pytest.mark.parametrize("chi", [wrong_sign, wrong_denominator, wrong_experiment])
-def test_errata_4_and_5_are_found(chi):
+def test_the_printed_forms_of_the_late_are_found(chi):
     report = check_orthogonality(planted(chi), wald_population())
     assert not report.passed
     assert max(report.first_order.values()) > 0.01

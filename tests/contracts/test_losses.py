@@ -68,7 +68,7 @@ def test_a_rebuilt_loss_depends_on_the_level_only(name):
 
 @pytest.mark.parametrize("name", sorted(set(LOSSES) - set(UNIVERSAL)))
 def test_the_value_at_its_own_level_is_the_doubly_robust_risk(name):
-    """MATH 7.4: w L(y, v) + (1 - w) E[L(Y, v) | x], up to a constant in v; the mean of L by numerical integration."""
+    """Mathematics 3.10: w L(y, v) + (1 - w) E[L(Y, v) | x], up to a constant in v; the mean of L by numerical integration."""
     loss, base = LOSSES[name], np.zeros(40)
     for shift in (0.3, -0.8):
         v = np.full(40, shift)

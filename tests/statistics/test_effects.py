@@ -93,7 +93,7 @@ def coarse(data):
 def test_the_correction_helps_when_the_propensity_is_wrong():
     """The propensity given has half the true slope in one covariate and forgets another.
 
-    `below` equal to the quantile switches the correction off (MATH 6.1).
+    `below` equal to the quantile switches the correction off (mathematics 3.10).
     """
     gain = []
     for quantile in (0.5, 0.75, 0.9):

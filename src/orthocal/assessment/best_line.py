@@ -1,4 +1,4 @@
-"""The best line through a quantile or an expectile given the prediction, in units of the outcome (BEYOND 9.3)."""
+"""The best line through a quantile or an expectile given the prediction, in units of the outcome (mathematics 8.2)."""
 
 from __future__ import annotations
 

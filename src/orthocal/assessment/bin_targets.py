@@ -32,7 +32,7 @@ def by_kind(like: Loss, edges: Floats) -> Stage[Floats]:
     """Any convex loss: where it depends on the level, the level is moved until the loss taken there is least there.
 
     With a conditional distribution F taken at another level than the minimiser, its correction does not remove an error of the
-    propensity. Taken at the minimiser v, E[F(v | X) - Q | bin] = 0 holds whichever of the two is right (MATH 6.3 d).
+    propensity. Taken at the minimiser v, E[F(v | X) - Q | bin] = 0 holds whichever of the two is right (mathematics 7.6).
     """
     if _stays(like):
         return (yield from _least(like, edges))

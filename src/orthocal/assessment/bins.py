@@ -1,4 +1,4 @@
-"""Bins of the prediction and the moments of the residuals in them (MATH 7.3, general form)."""
+"""Bins of the prediction and the moments of the residuals in them (mathematics 7.1)."""
 
 from __future__ import annotations
 

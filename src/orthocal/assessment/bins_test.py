@@ -1,4 +1,4 @@
-"""The test of no error in any bin (MATH 7.5 ii)."""
+"""The test of no error in any bin (mathematics 8.3)."""
 
 from __future__ import annotations
 

@@ -17,10 +17,10 @@ from orthocal.observations import as_numbers
 
 
 def compare(before: Any, after: Any, loss: Loss, *, level: float = 0.95, cost: float | None = None) -> Comparison:
-    """Compare two predictions of the same rows by their mean loss, row by row (MATH 7.4).
+    """Compare two predictions of the same rows by their mean loss, row by row (mathematics 10.4).
 
     Valid on rows that were not used to fit `after`. A difference of mean losses is half a difference of mean squared errors, for
-    a squared loss, up to the nuisances' second-order bias (MATH E13).
+    a squared loss, up to the nuisances' second-order bias (mathematics 10.4, 12.10).
 
     Parameters
     ----------

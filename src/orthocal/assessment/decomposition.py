@@ -1,4 +1,4 @@
-"""Score decomposition: miscalibration, discrimination, uncertainty (MATH 7.6)."""
+"""Score decomposition: miscalibration, discrimination, uncertainty (mathematics 10.2)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Size of the calibration error: debiased, with intervals (MATH 7.3, BEYOND 9.1)."""
+"""Size of the calibration error: debiased, with intervals (mathematics 7.2 to 7.5)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The best linear predictor of the effect given the prediction, and the joint test of intercept 0 and slope 1 (MATH 7.5 i)."""
+"""The best linear predictor of the effect given the prediction; joint test of intercept 0 and slope 1 (mathematics 8.1)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Does the ranking find who gains? Rank-weighted average treatment effects (Yadlowsky et al. 2021)."""
+"""Does the ranking find who gains? Rank-weighted average treatment effects (Yadlowsky et al. 2021; mathematics 10.1)."""
 
 from __future__ import annotations
 
@@ -32,17 +32,19 @@ def _(like: QuadraticLoss, level: float) -> Stage[Rate | None]:
     function, ranks and :math:`-T d_i` for the summed mass included.
     """
     sums = np.array((yield _sums))
+    # Pieces begin with the lowest predictions and ranks with the highest: weights are summed from the end.
     held = np.concatenate([np.cumsum(sums[::-1, 0])[::-1], [0.0]])
     total = float(sums[:, 2].sum())
     ranking = Ranking(held, float(sums[:, 1].sum()) / total)
     found = np.array((yield partial(_rank_sums, ranking=ranking)))  # piece, measure, (value, weighed, lean, pull)
     value, weighed, lean, _ = found.sum(axis=0).T
+    # What blocks in pieces before a piece pull, which a row of the piece, ranked above them, moves.
     below = np.concatenate([np.zeros((1, 2)), np.cumsum(found[:, :, 3], axis=0)])
     moves = Moves(ranking, value / total, weighed / total, lean, below)
     if like.groups is None:
         count, square = np.sum((yield partial(_influence_sums, moves=moves)), axis=0).T
         squares = square * count / np.maximum(count - 1, 1)
-    else:
+    else:  # influences add up within a cluster, and clusters are independent
         _, influence = merged((yield partial(_cluster_influence, moves=moves)))
         units = influence.shape[1]
         squares = (influence**2).sum(axis=1) * units / max(units - 1, 1)
@@ -63,7 +65,20 @@ class Ranking(NamedTuple):
 
 
 class Moves(NamedTuple):
-    """What a row's influence on the two measures is made of."""
+    """What a row's influence on the two measures is made of, one entry for each measure.
+
+    Parameters
+    ----------
+    ranking : Ranking
+    value : array
+        T, the measures.
+    weighed : array
+        Mean weight by mass: by how much T falls when the average effect rises by one.
+    lean : array
+        Change of T, times the mass, when all shares grow in proportion.
+    below : array of shape (pieces + 1, measures)
+        Change of T, times the mass, when all shares of the pieces before grow by one.
+    """
 
     ranking: Ranking
     value: Floats
@@ -92,16 +107,18 @@ def _ranked(piece: Piece, ranking: Ranking) -> Ranked:
     columns = [piece.loss.weight, _gain(piece, ranking), piece.loss.mass]
     weight, gain, mass = (np.add.reduceat(c, starts) for c in columns) if tied else columns
     above = ranking.held[piece.number + 1] + np.append(np.cumsum(weight[::-1])[::-1], 0.0)
-    share = above / ranking.held[0]
+    share = above / ranking.held[0]  # a block takes (what is above it, that and itself]
     return Ranked(share[1:], share[:-1], gain, mass, np.diff(starts, append=len(piece)) if tied else None)
 
 
 def _gain(piece: Piece, ranking: Ranking) -> Floats:
+    """What each row gains above the average effect; adds up to 0."""
     loss: Any = piece.loss
     return np.asarray(loss.numerator - ranking.average * loss.denominator)
 
 
 def _sums(piece: Piece) -> tuple[float, float, float]:
+    """Summary: weight, numerators and masses."""
     loss: Any = piece.loss
     return float(loss.weight.sum()), float(loss.numerator.sum()), float(loss.denominator.sum())
 
@@ -117,7 +134,8 @@ NARROW = 1e-6
 def _autoc_weights(top: Floats, bottom: Floats) -> Weighing:
     r"""Mean of -log u - 1 over (a, b]: :math:`-\log b + (1 - t) L` with :math:`t = (b - a)/b, L = \log(1 - t)/t`.
 
-    The top of the first block never moves, so it needs no derivative; L is infinite there.
+    By d/du (-u log u) = -log u - 1 the mean is (a log a - b log b) / (b - a), with derivatives (1 + L) / (b - a) in a and
+    -(1 + (1 - t) L) / (b - a) in b. The top of the first block never moves, so it needs no derivative; L is infinite there.
     """
     width = bottom - top
     t = width / bottom
@@ -126,6 +144,7 @@ def _autoc_weights(top: Floats, bottom: Floats) -> Weighing:
     log = np.where(near, -1 - t / 2, np.log1p(-safe) / safe)
     log[first] = -1.0
     shrunk, divisor = (1 - t) * log, np.where(near, 1.0, width)
+    # As t goes to 0 both derivatives tend to -1 / 2b, half of d(-log u)/du: the block moves as a point.
     by_top = np.where(near, -0.5 / bottom, (1 + log) / divisor)
     return shrunk - np.log(bottom), by_top, np.where(near, -0.5 / bottom, -(1 + shrunk) / divisor)
 
@@ -140,11 +159,12 @@ MEASURES = (_autoc_weights, _qini_weights)
 
 
 def _rank_sums(piece: Piece, ranking: Ranking) -> list[tuple[float, ...]]:
-    """Question: for each measure its value, its weights times masses, and the pull of shares at it, times them and alone."""
+    """Summary: for each measure its value, its weights times masses, and the pull of shares at it, times them and alone."""
     top, bottom, gain, mass, _ = _ranked(piece, ranking)
     found: list[tuple[float, ...]] = []
     for measure in MEASURES:
         weight, by_top, by_bottom = measure(top, bottom)
+        # A row's weight is in the divisor of all shares: a and b fall in proportion to themselves.
         lean = float(gain @ (by_top * top + by_bottom * bottom))
         found.append((float(weight @ gain), float(weight @ mass), lean, float(gain @ (by_top + by_bottom))))
     return found
@@ -157,17 +177,20 @@ def _influences(piece: Piece, moves: Moves) -> list[Floats]:
     found = []
     for j, measure in enumerate(MEASURES):
         weight, by_top, by_bottom = measure(ranked.top, ranked.bottom)
-        # A row moves bottoms of blocks up to its own, and tops of those below it.
+        # A row moves bottoms of blocks up to its own (predictions at most its own), and tops of those below it.
         pulled = moves.below[piece.number, j] + np.cumsum(ranked.gain * (by_top + by_bottom)) - ranked.gain * by_top
+        # The row's own gain, less its pull on the average effect, less its mass in the divisor of T.
         direct = ranked.rows(weight - moves.weighed[j]) * gain - moves.value[j] * piece.loss.mass
         found.append(direct + own * ranked.rows(pulled - moves.lean[j]))
     return found
 
 
 def _influence_sums(piece: Piece, moves: Moves) -> list[tuple[float, float]]:
+    """Summary: rows, and squared influences on each measure."""
     return [(len(piece), float(one @ one)) for one in _influences(piece, moves)]
 
 
 def _cluster_influence(piece: Piece, moves: Moves) -> tuple[Integers, Floats]:
+    """Summary: influences by cluster."""
     assert piece.loss.groups is not None  # noqa: S101
     return cluster_sums(piece.loss.groups, _influences(piece, moves))

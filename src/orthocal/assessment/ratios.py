@@ -1,4 +1,4 @@
-r"""Ratio effects (BEYOND 9.7): what is measured against the mass of all rows, and where a bin's own ratio can be shown.
+r"""Ratio effects (mathematics 9): what is measured against the mass of all rows, and where a bin's own ratio can be shown.
 
 A ratio effect is a mean of numerators over a mean of masses. A bin's mean mass is noisy and can be 0 or less, so nothing that
 is judged divides by it. With :math:`\bar m` the mean mass of all rows per unit of sample weight w, a row's residual r counts as

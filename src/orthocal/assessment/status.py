@@ -60,7 +60,7 @@ def sensitivity(interval: tuple[float, float]) -> Sensitivity:
     """Return the hidden bias that would overturn the verdict.
 
     A bias b(X) in the estimated effects moves every bin's mean by the mean of b there, hence the error by at most the root mean
-    square of b given the prediction (from the identity of MATH E13).
+    square of b given the prediction (mathematics 10.6).
     """
     low, high = interval
     if low > 0:

@@ -1,9 +1,28 @@
-"""Sweeps over rows sorted by prediction: how a verdict asks for sums without holding the rows.
+"""Sweeps over rows sorted by prediction: statistics of a verdict are computed from summaries, without holding the rows.
 
-A part of the verdict is a generator. It yields a question, a function of some of the rows, and is sent the answers of all
-pieces, lowest predictions first; when it has heard enough it returns its result. `answered` runs many of them side by side, so
-that one sweep over the rows serves them all. In memory a piece is a few thousand rows, which fit the cache; on a cluster it is
-a partition. Questions are module-level functions, so that they can travel.
+A statistic is a generator (a `Stage`). It yields a summary, which is a function of a piece of the rows (a `Question`), and is
+sent the summaries of all pieces, lowest predictions first; when it has what it needs it returns its value. `answered` runs
+many statistics side by side, so that one sweep over the rows serves them all. In memory a piece is a few thousand rows, which
+fit the cache; on a cluster it is a range of the prediction. Summaries are module-level functions, so that they can travel
+(mathematics 11.1).
+
+Examples
+--------
+The deviation of the residuals in two sweeps: the first summary is sums, and the second needs the mean that they give.
+
+>>> from functools import partial
+>>> from orthocal.losses import QuadraticLoss
+>>> def sums(piece):
+...     return len(piece), piece.residual.sum()
+>>> def squares(piece, mean):
+...     return ((piece.residual - mean) ** 2).sum()
+>>> def deviation():
+...     count, total = np.sum((yield sums), axis=0)
+...     return float(np.sqrt(sum((yield partial(squares, mean=total / count))) / count))
+>>> prediction = np.arange(3000.0)
+>>> rows = SortedRows(prediction, QuadraticLoss(prediction + np.tile([1.5, -0.5], 1500), np.ones(3000)))
+>>> len(rows.pieces), answered(rows, {"deviation": deviation(), "number": count_units(rows)})
+(3, {'deviation': 1.0, 'number': 3000})
 """
 
 from __future__ import annotations
@@ -78,7 +97,9 @@ class Runs:
 
 T = TypeVar("T")
 Question: TypeAlias = Callable[[Piece], Any]
+"""A summary of a piece."""
 Stage: TypeAlias = Generator[Question, list[Any], T]
+"""A statistic: yields summaries, is sent those of all pieces, and returns its value."""
 
 
 class Rows(Protocol):
@@ -90,7 +111,7 @@ class Rows(Protocol):
         ...
 
     def ask(self, questions: Sequence[Question]) -> list[list[Any]]:
-        """Return for each question the answers of all pieces, lowest predictions first."""
+        """Return each summary of all pieces, lowest predictions first."""
         ...
 
 
@@ -107,7 +128,7 @@ class SortedRows:
         ]
 
     def ask(self, questions: Sequence[Question]) -> list[list[Any]]:
-        """Take the pieces in turn, each for all questions."""
+        """Take the pieces in turn, each for all summaries."""
         answers: list[list[Any]] = [[] for _ in questions]
         for piece in self.pieces:
             for heard, question in zip(answers, questions, strict=True):
@@ -134,9 +155,9 @@ def piece_ends(prediction: Floats, longest: int) -> Integers:
 
 
 def answered(rows: Rows, stages: Mapping[str, Stage[Any]]) -> dict[str, Any]:
-    """Run the stages side by side: in every sweep each that is not done asks one question. Return their results by name.
+    """Compute statistics side by side: each that is not done asks for one summary in a sweep. Return their values by name.
 
-    Of several that fail, the first of them by order is heard.
+    Of several that fail, the error of the first by order is raised.
     """
     results: dict[str, Any] = {}
     failed: dict[str, OrthocalError] = {}
@@ -163,18 +184,18 @@ def answered(rows: Rows, stages: Mapping[str, Stage[Any]]) -> dict[str, Any]:
 
 
 def answer(rows: Rows, stage: Stage[T]) -> T:
-    """Run one stage by itself."""
+    """Compute one statistic by itself."""
     result: T = answered(rows, {"": stage})[""]
     return result
 
 
 def count_rows(piece: Piece) -> int:
-    """Question: how many rows."""
+    """Summary: how many rows."""
     return len(piece)
 
 
 def cluster_codes(piece: Piece) -> Integers:
-    """Question: which clusters occur."""
+    """Summary: which clusters occur."""
     assert piece.loss.groups is not None  # noqa: S101
     return np.unique(piece.loss.groups)
 
@@ -211,11 +232,13 @@ def steadiness(parts: Floats) -> float:
 
 
 def _row_weights(piece: Piece) -> Floats:
+    """Summary: rows, their weights and squared weights."""
     weight = piece.loss.weight
     return np.array([len(piece), weight.sum(), weight @ weight])
 
 
 def _cluster_weights(piece: Piece) -> tuple[Integers, Floats]:
+    """Summary: weights by cluster."""
     assert piece.loss.groups is not None  # noqa: S101
     return cluster_sums(piece.loss.groups, [piece.loss.weight])
 
@@ -234,7 +257,7 @@ def pair_codes(piece: Piece, edges: Floats) -> Integers:
 
 
 def merged(answers: Sequence[tuple[Integers, Floats]]) -> tuple[Integers, Floats]:
-    """Return (codes, sums) of all pieces together."""
+    """Merge summaries by cluster: return (codes, sums) of all pieces together."""
     if len(answers) == 1:
         return answers[0]
     return cluster_sums(
@@ -250,6 +273,8 @@ def predictions_at(positions: Integers) -> Stage[Floats]:
 
 @dataclass(frozen=True, eq=False)
 class _AtPlaces:
+    """Summary: predictions at those of the places that lie in the piece."""
+
     positions: Integers
 
     def __call__(self, piece: Piece) -> Floats:

@@ -1,4 +1,4 @@
-"""What decisions by the prediction are worth at a cost (MATH 7.7)."""
+"""What decisions by the prediction are worth at a cost (mathematics 10.3)."""
 
 from __future__ import annotations
 

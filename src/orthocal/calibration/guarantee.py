@@ -69,7 +69,7 @@ class Outcomes:
 def guarantee_of(
     effect: Any, learnt: Orthogonal, map_: StepMap, outcome_range: tuple[float, float], delta: float
 ) -> Guarantee:
-    """Return the bound of MATH 7.2 for the bins of a three-way fit, by a range of the outcome that is a fact (BEYOND 9.4)."""
+    """Return the bound for the bins of a three-way fit, by a range of the outcome that is a fact (mathematics 5.3)."""
     require_inside(delta, 0, 1, "delta")
     if not hasattr(effect, "reach"):
         raise OrthocalError(

@@ -1,7 +1,7 @@
 """Refinement: fit a map at the level it predicts.
 
 Conditionally orthogonal losses have a nuisance that depends on the level, so a map is fitted, the loss is rebuilt at the
-calibrated prediction, and the map is fitted again (MATH 6.3). Universally orthogonal losses need one fit.
+calibrated prediction, and the map is fitted again (mathematics 5.4). Universally orthogonal losses need one fit.
 """
 
 from __future__ import annotations

@@ -57,7 +57,7 @@ def learn_three_way(
 
 
 def _bin_levels(effect: Effect, rows: Observations, known: Mapping[str, Any], edges: Floats, recipe: Recipe) -> Floats:
-    """Value of each bin on the nuisance rows, by cross-fitting among them: the level of the nuisance (MATH 6.3 b)."""
+    """Value of each bin on the nuisance rows, by cross-fitting among them: the level of the nuisance (mathematics 5.2)."""
     learnt = learn_cross(effect, rows, rows.covariates, known, 2, recipe)
     bins = np.searchsorted(edges, cast("Floats", rows.prediction), side="left")
     kept, bins = _with_mass(edges, bins, learnt.loss)

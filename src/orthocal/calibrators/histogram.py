@@ -20,7 +20,7 @@ LEAST_FILLED = 0.2
 
 
 class Histogram(BaseEstimator):  # type: ignore[misc]
-    """Fit one constant in each of `bins` bins of equal weight (paper, Table 2 with MATH E15). Not monotone.
+    """Fit one constant in each of `bins` bins of equal weight (paper, Table 2, with mathematics 12.11). Not monotone.
 
     Parameters
     ----------
@@ -66,7 +66,7 @@ def filled(mass: Floats) -> Integers:
 def uniform_mass_edges(prediction: Floats, weight: Floats, bins: int) -> Floats:
     """Return the inner edges of bins ( , ] that hold nearly equal weight.
 
-    Edge b is the order statistic number floor(b n / bins) of n rows (MATH E15). Whole-number weights count as that many
+    Edge b is the order statistic number floor(b n / bins) of n rows (mathematics 4.2). Whole-number weights count as that many
     rows; other weights put edge b at the smallest prediction whose running weight reaches b / bins of the total.
     """
     count = as_counts(weight)

@@ -17,7 +17,7 @@ class Linear(BaseEstimator):  # type: ignore[misc]
     r"""Fit :math:`\nu = a + b\,\theta` by minimising the summed loss (paper, Table 2).
 
     Enforces two moments, mean loss derivative 0 overall and against the prediction; calibrates exactly only when the
-    truth is affine in the prediction (MATH E19). The steadiest choice on small data.
+    truth is affine in the prediction (mathematics 4.4, 12.14). The steadiest choice on small data.
 
     Examples
     --------

@@ -21,7 +21,7 @@ BINS_OF_BOUNDS, WIDENED = 20, 0.25
 
 
 class Platt(BaseEstimator):  # type: ignore[misc]
-    r"""Fit :math:`\nu = L + (U - L)\,\sigma(a + b\,\theta)` for effects of any size (paper, Table 2; MATH 8.5).
+    r"""Fit :math:`\nu = L + (U - L)\,\sigma(a + b\,\theta)` for effects of any size (paper, Table 2; mathematics 4.5).
 
     Parameters
     ----------

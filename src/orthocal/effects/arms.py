@@ -86,7 +86,7 @@ def both_propensities(fitted: Fitted) -> tuple[Floats, Floats]:
 
 
 def hajek(inverse: Floats, observations: Observations, fitted: Fitted) -> Floats:
-    """Scale inverse propensity weights so that in every fold their weighted mean is one (MATH 6.2)."""
+    """Scale inverse propensity weights so that in every fold their weighted mean is one (mathematics 3.10)."""
     total, held = fitted.sums.get("hajek", hajek_sums(inverse, observations, fitted))
     fold = _fold_of(observations, fitted)
     if not (held[np.unique(fold)] > 0).all():

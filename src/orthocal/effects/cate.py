@@ -30,8 +30,8 @@ class CATE:
     r"""The average effect :math:`\theta_0(x) = E[Y(\text{arm}) - Y(\text{control}) \mid X = x]`.
 
     Identified when treatment is as good as random given the covariates (ignorability) and every row could have had either
-    level (overlap). The loss is squared loss on the doubly robust pseudo-outcome (MATH 2; 5 for more than two arms), with
-    bias of second order in the errors of propensity and outcome models, and exactly zero when the propensity is known.
+    level (overlap). The loss is squared loss on the doubly robust pseudo-outcome (mathematics 3.1), with bias of second
+    order in the errors of propensity and outcome models, and exactly zero when the propensity is known.
 
     Parameters
     ----------

@@ -25,7 +25,7 @@ from orthocal.observations import Observations
 class CATT:
     r"""The effect on those who got it: :math:`E[\pi\tau \mid \cdot]/E[\pi \mid \cdot]` on a level set of the prediction.
 
-    Needs overlap on one side only: whoever was treated could have been a control. Orthogonal (MATH 2).
+    Needs overlap on one side only: whoever was treated could have been a control. Orthogonal (mathematics 3.7).
 
     Parameters
     ----------

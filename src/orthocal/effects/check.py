@@ -26,7 +26,7 @@ TOLERANCE = 1e-6
 AWAY = (-1.0, 0.5, 2.0)
 """How far from the true effect predictions are tried, in spreads of the effect."""
 ROUNDS = 6
-"""Rounds in which the best constant of pooled cells is found with its own nuisances (BEYOND 9.2)."""
+"""Rounds in which the best constant of pooled cells is found with its own nuisances (mathematics 2.3)."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -103,7 +103,7 @@ class Population:
 
         A loss whose nuisances do not depend on the prediction must be orthogonal at every one: the truth plus several constants
         are tried. One whose nuisances are taken at the prediction must be so at the best constant of people with the same
-        prediction, with its nuisances taken there: cells are pooled, all of them and two by two (BEYOND 9.5).
+        prediction, with its nuisances taken there: cells are pooled, all of them and two by two (mathematics 2.3).
         """
         if not any(callable(true) for true in self.nuisances.values()):
             return self._around()
@@ -166,8 +166,8 @@ def check_orthogonality(effect: Effect, population: Population) -> Orthogonality
 
     Evaluates the mean score :math:`E[\partial\ell(\theta; g) \mid x]` at nuisances :math:`g_0 + h\,d` for each direction
     :math:`d` and for all at once, at the true effect and at other predictions. Unbiasedness alone does not catch a wrong sign:
-    :math:`E[y - \mu_0] = 0` hides it (MATH E1). The true effect alone does not catch a weight that is itself a nuisance, nor an
-    uncorrected pinball loss: every score averages zero there, cell by cell, whatever multiplies it.
+    :math:`E[y - \mu_0] = 0` hides it (mathematics 12.1). The true effect alone does not catch a weight that is itself a nuisance,
+    nor an uncorrected pinball loss: every score averages zero there, cell by cell, whatever multiplies it (mathematics 2.3).
 
     Parameters
     ----------

@@ -20,8 +20,8 @@ from orthocal.observations import Observations
 class PseudoOutcome:
     r"""An own effect with a universally orthogonal loss: squared loss on :math:`\chi = m(g; z) + \text{correction}(g; z)`.
 
-    The correction is the Riesz representer of m times the residual of the regression m contains (MATH 5). Whether it is
-    right, unbiasedness cannot tell; `check_orthogonality` can.
+    The correction is the Riesz representer of m times the residual of the regression m contains (mathematics 3.12). Whether it
+    is right, unbiasedness cannot tell; `check_orthogonality` can.
 
     Parameters
     ----------

@@ -26,7 +26,7 @@ class CVaRUnderTreatment:
     r"""The mean of the worst (largest) outcomes under one arm: :math:`E[Y(\text{arm}) \mid Y(\text{arm}) \ge q_Q(x), X = x]`.
 
     Squared loss on :math:`h + \frac{1\{a\}}{\pi}(H(q; y) - h)` with :math:`H(q; y) = q + (y - q)_+/(1-Q)`, q the conditional
-    quantile and h the mean of H. Universally orthogonal in all three (MATH 5). Assumptions as for the CATE.
+    quantile and h the mean of H. Universally orthogonal in all three (mathematics 3.9). Assumptions as for the CATE.
 
     An error in the conditional quantile, of whatever sign, adds to the answer, to second order. The quantile is therefore learnt
     twice, on either half of the rows, and what its random error adds is taken off (`tail_value`). The outcome must have a

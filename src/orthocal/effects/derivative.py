@@ -33,7 +33,7 @@ class CausalDerivative:
     r"""The average derivative :math:`\theta_0(x) = E[\partial_a \mu_0(A, x) \mid X = x]`: what a little more treatment does.
 
     Needs ignorability, an outcome smooth in the treatment, and a treatment whose density vanishes at the ends of its range
-    (MATH 3, erratum E2); otherwise integration by parts leaves boundary terms, of which you are warned. The derivative is a
+    (mathematics 3.4, 12.2); otherwise integration by parts leaves boundary terms, of which you are warned. The derivative is a
     symmetric difference quotient of width 2 `step`, for which the loss is exactly orthogonal.
 
     Parameters
@@ -127,7 +127,7 @@ class CausalDerivative:
 
 
 def derivative_pseudo_outcome(y: Floats, mu: Floats, derivative: Floats, zeta: Floats) -> Floats:
-    r""":math:`\chi = \partial_a\mu + \zeta(y - \mu)` with :math:`\zeta_0 = -\partial_a\pi/\pi` (MATH 3; erratum E1)."""
+    r""":math:`\chi = \partial_a\mu + \zeta(y - \mu)` with :math:`\zeta_0 = -\partial_a\pi/\pi` (mathematics 3.4, 12.1)."""
     return derivative + zeta * (y - mu)
 
 

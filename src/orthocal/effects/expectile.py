@@ -23,7 +23,7 @@ class ExpectileUnderTreatment:
     r"""The expectile of the outcome under one arm: where shortfall and excess balance at odds :math:`1-\tau : \tau`.
 
     :math:`(1-\tau) E[(\theta - Y(\text{arm}))_+ \mid x] = \tau E[(Y(\text{arm}) - \theta)_+ \mid x]`; 0.5 is the mean. Strongly
-    convex, so the paper's assumptions hold without conditions on a density (MATH 5). Otherwise as the quantile.
+    convex, so the paper's assumptions hold without conditions on a density (mathematics 3.11). Otherwise as the quantile.
 
     Parameters
     ----------

@@ -33,7 +33,7 @@ class LATE:
     ----------
     target : {"population", "compliers"}
         Which average is meant on a level set of the prediction. ``"population"``: :math:`E[\tau(X) \mid \cdot]`, everybody
-        counts alike (pseudo-outcome (ii) of MATH 4). ``"compliers"``: :math:`E[q\tau \mid \cdot]/E[q \mid \cdot]` with
+        counts alike (mathematics 3.2). ``"compliers"``: :math:`E[q\tau \mid \cdot]/E[q \mid \cdot]` with
         :math:`q` the share of compliers, the effect on the people the instrument moves; never divides by :math:`q`, so the
         choice with weak instruments. They differ where :math:`\tau` and :math:`q` vary together: with half the people at
         :math:`\tau = 0, q = 0.8` and half at :math:`\tau = 1, q = 0.2` the answers are 0.5 and 0.2.
@@ -133,7 +133,7 @@ class LATE:
 
 
 def arm_contrast(value: Floats, has: Labels, pi: Floats, with_: Floats, without: Floats) -> Floats:
-    r""":math:`\psi = m_1 - m_0 + H(v - m_z)`, :math:`H = z/\pi - (1-z)/(1-\pi)` (MATH 4 ii)."""
+    r""":math:`\psi = m_1 - m_0 + H(v - m_z)`, :math:`H = z/\pi - (1-z)/(1-\pi)` (mathematics 3.2)."""
     return with_ - without + np.where(has, (value - with_) / pi, -(value - without) / (1 - pi))
 
 
@@ -141,14 +141,14 @@ def effect_and_divisor(p: Floats, q: Floats, average: float, least: float) -> tu
     """Return the plug-in effect p / q, and q beyond `least`, whose sign is that of the mean first stage.
 
     A fitted q on the other side of 0 contradicts monotonicity: it is as weak as one of 0, and is moved, not believed. Where q is
-    moved the effect is the average, not p / q (MATH 4).
+    moved the effect is the average, not p / q (mathematics 3.2).
     """
     strong = q * np.sign(least) >= abs(least)
     return np.where(strong, p / np.where(strong, q, 1.0), average), np.where(strong, q, least)
 
 
 def late_pseudo_outcome(psi_y: Floats, psi_a: Floats, tau: Floats, q: Floats) -> Floats:
-    r""":math:`\chi = \tau + (\psi_Y - \tau\psi_A)/q` (MATH 4 ii; errata E4 and E5 of the paper)."""
+    r""":math:`\chi = \tau + (\psi_Y - \tau\psi_A)/q` (mathematics 3.2, 12.4)."""
     return tau + (psi_y - tau * psi_a) / q
 
 

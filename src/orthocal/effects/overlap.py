@@ -21,7 +21,7 @@ class OverlapCATE:
     r"""The effect weighted by overlap: :math:`E[\pi(1-\pi)\tau \mid \cdot]/E[\pi(1-\pi) \mid \cdot]`, the target of the R-loss.
 
     People who were almost sure of one treatment count little, so nothing is divided by a propensity: steady under poor overlap,
-    at the price of another target than the CATE's. Treatment 0 or 1. Orthogonal (MATH 2).
+    at the price of another target than the CATE's. Treatment 0 or 1. Orthogonal (mathematics 3.6).
     """
 
     equivariance: ClassVar[Equivariance] = DIFFERENCE

@@ -21,7 +21,7 @@ from orthocal.observations import Observations
 
 LEVELS = 41
 """At how many quantiles of the arm's outcomes a conditional law is tabulated."""
-BEYOND = 4
+OUTSIDE = 4
 """At how many levels beyond either end of the outcomes a law that is given is asked."""
 
 
@@ -29,10 +29,10 @@ BEYOND = 4
 class QuantileUnderTreatment:
     r"""The quantile :math:`\theta_0(x)` of the outcome under one arm: :math:`P(Y(\text{arm}) \le \theta_0(x) \mid X = x) = Q`.
 
-    The loss is pinball loss with inverse propensity weights and a correction (MATH 6; paper, equation of QUT). It is orthogonal
-    at the level where its nuisance F(level | x) is taken, so `prediction` must be given from the start; the conditional law is
-    learnt once, and `loss.at(prediction)` moves the level. Arms are calibrated one at a time: a difference of two calibrated
-    quantiles is not itself calibrated (MATH E22). Assumptions as for the CATE.
+    The loss is pinball loss with inverse propensity weights and a correction (mathematics 3.10; paper, equation of QUT). It is
+    orthogonal at the level where its nuisance F(level | x) is taken, so `prediction` must be given from the start; the
+    conditional law is learnt once, and `loss.at(prediction)` moves the level. Arms are calibrated one at a time: a difference of
+    two calibrated quantiles is not itself calibrated (mathematics 12.15). Assumptions as for the CATE.
 
     Parameters
     ----------
@@ -88,7 +88,7 @@ class QuantileUnderTreatment:
 
 
 def corrected_tilt(quantile: float, slope: Floats, weight: Floats, below: Floats) -> Floats:
-    r""":math:`t = \omega Q + (s - \omega) f` (MATH 6.1)."""
+    r""":math:`t = \omega Q + (s - \omega) f` (mathematics 3.10)."""
     return weight * quantile + (slope - weight) * below
 
 
@@ -125,7 +125,7 @@ def quantile_levels(outcome: Floats) -> Floats:
 def widened(levels: Floats) -> Floats:
     """Return the levels and some beyond either end: a law that is known does not stop where the outcomes seen do."""
     reach = float(levels[-1] - levels[0]) / 2 or 1e-9 * max(abs(float(levels[0])), 1.0)
-    beyond = reach * np.arange(1, BEYOND + 1) / BEYOND
+    beyond = reach * np.arange(1, OUTSIDE + 1) / OUTSIDE
     return np.concatenate([levels[0] - beyond[::-1], levels, levels[-1] + beyond])
 
 

@@ -21,7 +21,7 @@ class RelativeEffect:
     r"""The ratio :math:`E[Y(\text{arm}) \mid \cdot] / E[Y(\text{control}) \mid \cdot]`: 1.2 is a rise by a fifth.
 
     On a level set of the prediction the target is the ratio of mean outcomes, not the mean of ratios. For outcomes with a
-    positive mean. Orthogonal and doubly robust (MATH 5); assumptions as for the CATE.
+    positive mean. Orthogonal and doubly robust (mathematics 3.8); assumptions as for the CATE.
 
     Parameters
     ----------

@@ -25,7 +25,7 @@ STYLES: list[dict[str, Any]] = [
 
 
 def boxes(panels: Mapping[str, Mapping[str, Floats]], label: str, columns: int) -> Figure:
-    """Draw one box per method and panel: quartiles, whiskers to Q1 - 1.5 IQR and Q3 + 1.5 IQR (MATH E18), points beyond."""
+    """Draw a box per method and panel: quartiles, whiskers to Q1 - 1.5 IQR, Q3 + 1.5 IQR (mathematics 12.16), points beyond."""
     rows = -(-len(panels) // columns)
     figure, axes = plt.subplots(
         rows, columns, figsize=(4.4 * columns, 3.4 * rows), layout="constrained", squeeze=False, sharey=False

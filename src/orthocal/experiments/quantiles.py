@@ -146,7 +146,7 @@ def _nuisances(X: Floats, sample: Sample, size: str, rng: np.random.Generator) -
 
 
 def _calibrated(prediction: Floats, sample: Sample, learnt: Orthogonal, quantile: float) -> dict[str, Any]:
-    """Linear maps by Algorithm 4 as printed, with refinement, and by the uncorrected loss, whose f is Q (MATH 6.1)."""
+    """Linear maps by Algorithm 4 as printed, with refinement, and by the uncorrected loss, whose f is Q (mathematics 3.10)."""
     effect = QuantileUnderTreatment(quantile)
     rows = observe(sample.X, sample.y, treatment=sample.treatment, prediction=prediction)
     plain = {**learnt.nuisances, "below": np.full(len(prediction), quantile)}

@@ -143,7 +143,7 @@ def _losses(data: RealData, rows: Integers, size: str, rng: np.random.Generator)
 def quartile_error(calibration: Floats, test: Floats, pseudo_outcome: Floats) -> float:
     """Return the paper's error (l.794) as printed: bins at the quartiles of the calibration rows, mean of squared gaps.
 
-    No root and no weight of a bin, as printed (MATH E10 says why both are due); a bin that holds no test row is left out.
+    No root and no weight of a bin, as printed (mathematics 12.8 says why both are due); a bin that holds no test row is left out.
     """
     n = len(calibration)
     edges = np.sort(calibration)[[i * n // 4 - 1 for i in (1, 2, 3)]]

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, eq=False)
 class ExpectileLoss:
-    r"""Corrected expectile loss :math:`\tfrac12 s_i |\tau - 1\{y_i \le v\}| (y_i - v)^2 - t_i v + c_i` (MATH 5).
+    r"""Corrected expectile loss :math:`\tfrac12 s_i |\tau - 1\{y_i \le v\}| (y_i - v)^2 - t_i v + c_i` (mathematics 3.11).
 
     With weight :math:`\omega`: :math:`s = \omega a/\pi` (normalised), :math:`t = (s - \omega) f`, where
     :math:`f = E[|\tau - 1\{Y \le v\}|(v - Y) \mid x]` at the level the loss was built at. Conditionally orthogonal.

@@ -18,11 +18,11 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, eq=False)
 class HingeLoss:
-    r"""Tilted hinge :math:`\ell_i(v) = s_i (v - y_i)_+ - t_i v + c_i` (MATH 6.1), convex where :math:`s_i \ge 0`.
+    r"""Tilted hinge :math:`\ell_i(v) = s_i (v - y_i)_+ - t_i v + c_i` (mathematics 3.10), convex where :math:`s_i \ge 0`.
 
     Corrected pinball loss at quantile Q: with weight :math:`\omega`, :math:`s = \omega a/\pi` (normalised),
     :math:`t = \omega Q + (s - \omega) F(\text{level} \mid x)`; the offset makes the value at the level the doubly robust risk
-    (MATH 7.4). Conditionally orthogonal: `at` rebuilds it at another level when the conditional law is known.
+    (mathematics 10.4). Conditionally orthogonal: `at` rebuilds it at another level when the conditional law is known.
 
     Parameters
     ----------

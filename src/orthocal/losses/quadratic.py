@@ -16,7 +16,7 @@ class QuadraticLoss:
     r"""Quadratic loss :math:`\ell_i(v) = \tfrac12 d_i v^2 - n_i v` with derivative :math:`d_i v - n_i`.
 
     Squared loss on a pseudo-outcome :math:`\chi` with weight :math:`w` is :math:`d = w`, :math:`n = w\chi`; a ratio
-    effect has other :math:`n, d`, whose ratio of sums is the effect (MATH section 0). Universally orthogonal.
+    effect has other :math:`n, d`, whose ratio of sums is the effect (mathematics 1.3). Universally orthogonal.
 
     Parameters
     ----------

@@ -2,7 +2,7 @@ r"""Corrections that make the derivative's loss orthogonal: estimates of :math:`
 
 Each correction offers functions of (covariates, treatment), learnt without a part of the rows; on that part `Balanced` combines
 them, and a basis, by Riesz regression. Its normal equations say :math:`E_n[\zeta b] = E_n[(b(a+e) - b(a-e))/2e]` for every
-function b: the correction balances the treatment and its main basis functions, whatever a learner missed (MATH 3).
+function b: the correction balances the treatment and its main basis functions, whatever a learner missed (mathematics 3.5).
 """
 
 from __future__ import annotations

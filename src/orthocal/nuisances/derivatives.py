@@ -1,6 +1,6 @@
 """Learning an outcome together with its derivative in a continuous treatment.
 
-Features are (covariates, treatment), the treatment last. MATH 3 has the formulas.
+Features are (covariates, treatment), the treatment last. Formulas: mathematics 3.4.
 """
 
 from __future__ import annotations

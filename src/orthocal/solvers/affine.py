@@ -27,8 +27,8 @@ L = TypeVar("L", bound=Loss)
 def affine(loss: Loss, prediction: Floats) -> tuple[float, float]:
     """Return (intercept, slope) of the affine map that minimises the summed loss; slope 0 for a constant prediction.
 
-    The map stays within the loss's bounds on the range of the predictions (MATH 8.3). Any convex loss: the best intercept of a
-    slope is found by bisection, the best slope by intersecting tangents of what is left.
+    The map stays within the loss's bounds on the range of the predictions (mathematics 4.4). Any convex loss: the best intercept
+    of a slope is found by bisection, the best slope by intersecting tangents of what is left.
     """
     return _boxed(loss, prediction, _bisected_profile)
 
@@ -99,7 +99,7 @@ class Box:
 
 
 def _sorted_profile(loss: HingeLoss, prediction: Floats, box: Box) -> Profile:
-    """Exact: the best intercept is a weighted quantile of outcome - slope * prediction (MATH 8.3)."""
+    """Exact: the best intercept is a weighted quantile of outcome - slope * prediction (mathematics 4.4)."""
     carrying = loss.slope > 0
     y, x, w = loss.outcome[carrying], prediction[carrying], loss.slope[carrying]
     wanted, wanted_x = float(loss.tilt.sum()), float(loss.tilt @ prediction)

@@ -38,7 +38,7 @@ def _(loss: QuadraticLoss, group: Integers, count: int) -> Floats:
 
 @constants.register(HingeLoss)
 def _(loss: HingeLoss, group: Integers, count: int) -> Floats:
-    """Weighted quantile of the carrying outcomes at level T / W, exact (MATH 6.1), boxed (MATH 6.2)."""
+    """Weighted quantile of the carrying outcomes at level T / W, exact, inside the bounds (mathematics 4.1)."""
     low, high = loss.bounds
     carrying = np.flatnonzero(loss.slope > 0)
     order = carrying[np.lexsort((loss.outcome[carrying], group[carrying]))]

@@ -1,4 +1,4 @@
-"""The best nondecreasing map, as blocks of rows sorted by prediction."""
+"""The best nondecreasing map, as blocks of rows sorted by prediction (mathematics 4.3)."""
 
 from __future__ import annotations
 
@@ -36,6 +36,7 @@ def monotone(loss: Loss, prediction: Floats, order: Rows | None = None) -> tuple
     start, below, above = np.array([0]), np.array([low]), np.array([high])
     while (above - below).max() > narrowest(low, high):
         middle = (below + above) / 2
+        # All blocks in one pass: every row's score at the middle of its own block.
         slope = sorted_loss.derivative(np.repeat(middle, np.diff(start, append=len(level))))
         start, below, above = _split(start, np.cumsum(slope), tied, below, middle, middle, above)
     return _pooled(sorted_loss, level, start)
@@ -48,9 +49,10 @@ def _(loss: QuadraticLoss, prediction: Floats, order: Rows | None = None) -> tup
     level, numerator, denominator = blocks.level, blocks.numerator, blocks.denominator
     last = np.flatnonzero(level[1:] != level[:-1])  # the last of each tied level but the highest
     level, numerator, denominator = pool(level, last, numerator, denominator)
-    if denominator.min() <= 0:
+    if denominator.min() <= 0:  # the summed loss is convex only over runs whose masses add up to more than 0
         last = enough_mass(denominator, LEAST_POOLED_SHARE * total)
         level, numerator, denominator = pool(level, last, numerator, denominator)
+    # Up to a constant, sum 1/2 d v^2 - n v is weighted least squares of n / d: adjacent violators are pooled.
     fit = isotonic_regression(numerator / denominator, weights=denominator)
     starts = fit.blocks[:-1]
     return level[starts[1:] - 1], fit.x[starts]
@@ -58,8 +60,9 @@ def _(loss: QuadraticLoss, prediction: Floats, order: Rows | None = None) -> tup
 
 @monotone.register(HingeLoss)
 def _(loss: HingeLoss, prediction: Floats, order: Rows | None = None) -> tuple[Floats, Floats]:
-    """Exact after log2(rows) passes: the candidate values are the carrying outcomes and the bounds (MATH 8.2)."""
+    """Exact after log2(rows) passes: the candidate values are the carrying outcomes and the bounds (mathematics 4.3)."""
     low, high = loss.bounds
+    # The summed loss is piecewise linear: some minimiser is a kink or a bound. Ranks of the candidates are compared, not values.
     carrying = np.flatnonzero(loss.slope > 0)
     values = np.concatenate([[low, high], np.clip(loss.outcome[carrying], low, high)])
     candidate, place = np.unique(values, return_inverse=True)
@@ -73,6 +76,7 @@ def _(loss: HingeLoss, prediction: Floats, order: Rows | None = None) -> tuple[F
     above: Labels = np.array([len(candidate) - 1], np.int32)
     while (below < above).any():
         middle = (below + above) // 2
+        # Right derivatives s 1{y <= v} - t at the middle candidate, summed up; a right part begins at the next candidate.
         size = np.diff(start, append=len(level))
         running = np.cumsum(np.where(rank <= np.repeat(middle, size), slope, 0.0) - tilt)
         start, below, above = _split(start, running, tied, below, middle, np.minimum(middle + 1, above), above)
@@ -88,11 +92,17 @@ def _split(
     right_bottom: Labels,
     highest: Labels,
 ) -> tuple[Integers, Labels, Labels]:
-    """Split every block after the last row where its running derivative is largest; a tied row cannot end a part."""
+    """Split every block after the last row where its running derivative is largest; a tied row cannot end a part.
+
+    Let c be the middle of a block's interval. Raising the rows after row k above c changes the summed loss at the rate of their
+    summed right derivatives at c, which is the block's total less the running sum at k. That is least after the largest running
+    sum: values are at most c up to there, and more after it (mathematics 4.3). The last of equal sums keeps values as low as
+    they can be. Derivatives of earlier blocks are in all running sums of a block alike, so they need not be taken off.
+    """
     candidate = np.where(tied, -np.inf, running) if tied.any() else running
     size = np.diff(start, append=len(running))
     most = np.maximum.reduceat(candidate, start)
-    before = np.concatenate([[0.0], running[start[1:] - 1]])
+    before = np.concatenate([[0.0], running[start[1:] - 1]])  # the running sum of no row: all of the block goes up
     where = np.flatnonzero(candidate == np.repeat(most, size))
     last = np.empty(len(start), dtype=np.int64)
     last[np.searchsorted(start, where, side="right") - 1] = where  # the last of several wins
@@ -124,7 +134,10 @@ def pool(level: Floats, last: Integers, *sums: Floats) -> tuple[Floats, ...]:
 
 
 def enough_mass(mass: Floats, least: float) -> Integers:
-    """Return the last row of each run, left to right, that holds at least `least` mass; the rest joins the final run."""
+    """Return the last row of each run, left to right, that holds at least `least` mass; the rest joins the final run.
+
+    A share of the total keeps a run's ratio from being divided by a mass that is 0 by chance.
+    """
     ends, running = [], 0.0
     for row, amount in enumerate(mass):
         running += amount
@@ -219,7 +232,10 @@ def pooled(loss: QuadraticLoss, prediction: Floats, count: Floats, order: Rows) 
 
 
 def blocks_of(level: Floats, numerator: Floats, denominator: Floats, weight: Floats) -> Blocks:
-    """Pool sorted rows of positive mass as far as these rows alone tell; other levels can only pool further."""
+    """Pool sorted rows of positive mass as far as these rows alone tell; other levels can only pool further.
+
+    Isotonic regression of the parts, then of their blocks, is that of all rows: no block of a part is divided by rows outside it.
+    """
     if not len(level):
         return Blocks(level, numerator, denominator, weight)
     last = np.flatnonzero(level[1:] != level[:-1])

@@ -46,7 +46,8 @@ def sigmoid(loss: Loss, prediction: Floats, lower: float, upper: float) -> tuple
 def _(loss: QuadraticLoss, prediction: Floats, lower: float, upper: float) -> tuple[float, float]:
     r"""Logistic quasi-likelihood, convex and linear in the pseudo-outcome, so that orthogonality is kept.
 
-    Minimises :math:`\sum d \log(1 + e^s) - \tilde n s` with :math:`\tilde n = (n - L d) / (U - L)`, not clipped (MATH 8.5).
+    Minimises :math:`\sum d \log(1 + e^s) - \tilde n s` with :math:`\tilde n = (n - L d) / (U - L)`, which is not clipped
+    (mathematics 4.5).
     """
     middle, scale = float(prediction.mean()), float(prediction.std()) if np.ptp(prediction) > 0 else 0.0
     columns = [np.ones(len(prediction))] + ([(prediction - middle) / scale] if scale > 0 else [])
