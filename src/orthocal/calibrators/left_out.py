@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from orthocal.losses import Loss
 
 
-WELL_BEHAVED = 3.0
+WELL_BEHAVED = 5.0
 """Squared paired statistics that are believed, at most: 2 where noise is normal, and some more for chance."""
 
 
