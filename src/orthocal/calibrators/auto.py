@@ -44,25 +44,27 @@ class Candidate(NamedTuple):
 
 LINES = {
     "identity": Candidate(Identity(), "line", 0.0),
-    "constant": Candidate(Constant(), "line", 2.5),
-    "shift": Candidate(Shift(), "line", 1.75),
-    "slope": Candidate(Tilt(), "line", 3.5),
-    "linear": Candidate(Rising(Linear()), "line", 5.0),
+    "constant": Candidate(Constant(), "line", 3.0),
+    "shift": Candidate(Shift(), "line", 2.0),
+    "slope": Candidate(Tilt(), "line", 4.0),
+    "linear": Candidate(Rising(Linear()), "line", 4.5),
 }
 """Judged by tests against the best line, which need no validation."""
 SHAPES = {
-    "platt": Candidate(Rising(Platt()), "platt", 5.5),
-    "smooth spline": Candidate(Spline(smoothings=(1e-3,)), "spline", 6.5),
-    "rough spline": Candidate(Spline(smoothings=(1e-5,)), "spline", 9.0),
-    "histogram": Candidate(Histogram(bins=10), "histogram", 6.0, for_drops=True),
-    "isotonic": Candidate(Isotonic(min_samples=20), "isotonic", 8.5),
+    "platt": Candidate(Rising(Platt()), "platt", 4.75),
+    "smooth spline": Candidate(Spline(smoothings=(1e-3,)), "spline", 5.75),
+    "rough spline": Candidate(Spline(smoothings=(1e-5,)), "spline", 11.0),
+    "histogram": Candidate(Histogram(bins=10), "histogram", 8.0, for_drops=True),
+    "isotonic": Candidate(Isotonic(min_samples=20), "isotonic", 10.0),
     "isotonic-100": Candidate(Isotonic(min_samples=100), "isotonic-100", 7.25),
 }
 """Judged by their loss on rows left out, against that of the best line."""
 OWN_HANDICAP = 7.5
-SHARPNESS = 0.75
+SHARPNESS = 0.8
 """A candidate's weight falls by this power of e for every half squared standard error it is behind."""
 MOST_MEMBERS, LEAST_WEIGHT = 3, 0.02
+REPEATS, MANY_ROWS = 3, 20_000
+"""Draws of the validation folds, and the rows beyond which one draw is as good."""
 FALLS, DROPS = 2.0, 3.5
 """Standard errors by which the best line must fall for a constant, and the effect between two bins for a map that falls."""
 FLAT = 0.01
@@ -99,7 +101,7 @@ class Trial:
 
 
 class Auto(BaseEstimator):  # type: ignore[misc]
-    r"""Combine maps: a candidate's weight is :math:`\propto e^{-3c/4}`, c how far it is behind in half squared standard errors.
+    r"""Combine maps: a candidate's weight is :math:`\propto e^{-4c/5}`, c how far it is behind in half squared standard errors.
 
     The model left alone, one number for everyone, a shift, a slope about the average and the best line are compared by score
     tests against the best line; other shapes by their loss on rows left out against that of the line, in units of the noise. A
@@ -115,8 +117,9 @@ class Auto(BaseEstimator):  # type: ignore[misc]
     shapes : mapping of str to calibrator, optional
         Tried beside the lines; platt, spline, histogram and isotonic by default.
     folds : int, default 10
-    repeats : int, default 1
-        How often folds are drawn. Draws depend on the rows' values alone, not on their order, and not on a seed.
+    repeats : int, optional
+        How often folds are drawn; three times up to 20,000 rows and once beyond, by default. Draws depend on the rows' values
+        alone, not on their order, and not on a seed.
     sample : int, default 100_000
         At most this many rows are used to compare shapes.
 
@@ -148,7 +151,11 @@ class Auto(BaseEstimator):  # type: ignore[misc]
     map_: Map
 
     def __init__(
-        self, shapes: Mapping[str, Any] | None = None, folds: int = 10, repeats: int = 1, sample: int = 100_000
+        self,
+        shapes: Mapping[str, Any] | None = None,
+        folds: int = 10,
+        repeats: int | None = None,
+        sample: int = 100_000,
     ) -> None:
         self.shapes = shapes
         self.folds = folds
@@ -173,7 +180,7 @@ class Auto(BaseEstimator):  # type: ignore[misc]
             prediction,
             loss,
             folds=self.folds,
-            repeats=self.repeats,
+            repeats=self.repeats or (REPEATS if len(prediction) <= MANY_ROWS else 1),
             sample=self.sample,
         )
         falls = evidence.slope < -FALLS

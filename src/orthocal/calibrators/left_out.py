@@ -16,7 +16,7 @@ from orthocal.errors import OrthocalError
 from orthocal.losses import Loss
 from orthocal.losses.units import Units, restated, units_of
 
-WELL_BEHAVED = 3.0
+WELL_BEHAVED = 5.0
 """Squared paired statistics that are believed, at most: 2 where noise is normal, and some more for chance."""
 
 
