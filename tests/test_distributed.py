@@ -21,7 +21,7 @@ from orthocal.datasets import simulate_cate, simulate_late
 from orthocal.distributed import CausalCalibrator, assess
 from orthocal.engines.dask.keys import folds_of, keys_of, sampled
 from orthocal.engines.dask.passes import PartitionWarning
-from orthocal.engines.dask.sketches import Sketch, histogram_wanted
+from orthocal.engines.dask.sketches import Sketch
 from orthocal.engines.dask.source import Source
 from orthocal.engines.dask.summaries import Bracketed, Cells, Line
 from tests.simulation import simulate_tail
@@ -449,7 +449,7 @@ def test_bins_are_exact_however_coarse_the_sketch(weighted):
     cut = [slice(k, k + 500) for k in range(0, 5000, 500)]
     sketches = [Sketch.of(p[rows], w[rows] if weighted else None, 40) for rows in cut]
     sketch = reduce(Sketch.merge, sketches)
-    wanted = histogram_wanted(sketch.counts, 20)
+    wanted = sketch.counts.weight_at_edges(20)
     brackets = sketch.brackets(wanted, 10, 40)
     found = reduce(Bracketed.merge, [Bracketed.of(p[rows], loss[rows], brackets) for rows in cut])
     edges, numerator, denominator = found.bins(wanted, brackets, float(p.max()))

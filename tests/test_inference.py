@@ -7,8 +7,8 @@ from scipy.stats import t as t_law
 
 from orthocal import HingeLoss, OrthocalError, QuadraticLoss, SkewWarning, assess, compare
 from orthocal.assessment.range_test import brownian_range_tail
+from orthocal.assessment.status import is_detected, story
 from orthocal.assessment.subgroups import holm
-from orthocal.reporting.text import is_detected, story
 
 
 def draw(n=400, seed=0, slope=1.0):

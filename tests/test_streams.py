@@ -9,7 +9,8 @@ import pyarrow as pa
 import pytest
 from pyarrow import parquet
 
-from orthocal import OrthocalError, streams
+from orthocal import OrthocalError
+from orthocal.files import streams
 from orthocal.files.streams import STANDARD, add_calibrated
 from orthocal.maps import AffineMap
 

@@ -16,8 +16,8 @@ from orthocal.assessment.error import error_interval, largest_error, minimum_det
 from orthocal.assessment.linear_test import linear_test
 from orthocal.assessment.range_test import range_test
 from orthocal.assessment.settings import Settings
+from orthocal.assessment.status import is_detected, rejections
 from orthocal.assessment.sweeps import SortedRows, answer, answered
-from orthocal.reporting.text import is_detected, rejections
 from tests.simulation import reaches
 
 DRAWS, BINS = 2000, 10

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from functools import partial
-from typing import Any, NamedTuple
+from dataclasses import replace
+from functools import partial, reduce
+from typing import Any
 
 import numpy as np
 
 from orthocal.arrays import Floats, Integers
 from orthocal.assessment.sweeps import Piece, Runs, Stage, pair_codes
-from orthocal.calibrators.histogram import wanted_mass
+from orthocal.losses.counting import Counts
 
 LEAST_SHARE = 0.25
 """Of the rows of an equal bin, below which a bin left over between ties is not judged by itself."""
@@ -21,41 +22,26 @@ def cut(bins: int) -> Stage[Floats]:
     A bin of fewer than two clusters has no variance, and the mean of a few rows with a binary outcome is far from normal: small
     bins join their right neighbour (the last one its left).
     """
-    edges = yield from uniform_mass_edges(bins)
+    edges = yield from equal_mass_edges(bins)
     answers = yield partial(members, edges=edges)
     size = np.sum([rows for rows, _ in answers], axis=0)
     units = [set().union(*own) for own in zip(*(two for _, two in answers), strict=True)]
     return edges[_edges_to_keep(size, units, LEAST_SHARE * float(size.sum()) / bins)]
 
 
-class Weights(NamedTuple):
-    """How the weights of some rows count."""
-
-    rows: int
-    total: float
-    whole: bool
-    least: float
-    most: float
-    last: float
+def counts_of(piece: Piece) -> tuple[Counts, float]:
+    """Summary: how the weights count, and the last prediction."""
+    return Counts.of(piece.loss.weight), float(piece.prediction[-1])
 
 
-def weights_of(piece: Piece) -> Weights:
-    """Question: how the weights count."""
-    weight = piece.loss.weight
-    whole = bool((weight == np.floor(weight)).all())
-    return Weights(len(piece), float(weight.sum()), whole, weight.min(), weight.max(), piece.prediction[-1])
-
-
-def uniform_mass_edges(bins: int) -> Stage[Floats]:
+def equal_mass_edges(bins: int) -> Stage[Floats]:
     """Return the inner edges that `orthocal.calibrators.histogram.uniform_mass_edges` has for all rows together."""
-    weights: list[Weights] = yield weights_of
-    whole = all(w.whole for w in weights)
-    alike = min(w.least for w in weights) == max(w.most for w in weights)
-    counted = [float(w.rows) if alike and not whole else w.total for w in weights]
-    reached = np.concatenate([[0.0], np.cumsum(counted)])
-    wanted = wanted_mass(float(reached[-1]), bins, whole=whole or alike)
-    edges = np.concatenate((yield partial(_where_reached, wanted=wanted, reached=reached, ones=alike and not whole)))
-    return np.unique(edges[edges < weights[-1].last])
+    summaries: list[tuple[Counts, float]] = yield counts_of
+    every = reduce(Counts.merge, (counts for counts, _ in summaries))
+    reached = np.cumsum([0.0, *(float(c.rows) if every.are_alike else c.total for c, _ in summaries)])
+    wanted = replace(every, total=float(reached[-1])).edges(bins)
+    edges = np.concatenate((yield partial(_where_reached, wanted=wanted, reached=reached, ones=every.are_alike)))
+    return np.unique(edges[edges < summaries[-1][1]])
 
 
 def _where_reached(piece: Piece, wanted: Floats, reached: Floats, *, ones: bool) -> Floats:

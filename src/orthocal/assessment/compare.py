@@ -5,15 +5,20 @@ from __future__ import annotations
 from functools import singledispatch
 from typing import Any
 
+import numpy as np
 from scipy.stats import t as t_law
 
 from orthocal.arrays import Floats
+from orthocal.assessment.moments import WEIGHT, Clusters, Moments, moments_of
 from orthocal.assessment.parts import Decision
 from orthocal.assessment.records import Comparison
-from orthocal.assessment.value import decision_change, weighted_mean
+from orthocal.assessment.value import net_gain
 from orthocal.errors import require_inside
 from orthocal.losses import Loss, QuadraticLoss, rows_that_count
 from orthocal.observations import as_numbers
+
+DIFFERENCE, GAIN, CHANGED = range(WEIGHT + 1, WEIGHT + 4)
+"""Columns of what is summed beside the weights: loss after minus before, gain of changed decisions, weight of them."""
 
 
 def compare(before: Any, after: Any, loss: Loss, *, level: float = 0.95, cost: float | None = None) -> Comparison:
@@ -51,10 +56,16 @@ def compare(before: Any, after: Any, loss: Loss, *, level: float = 0.95, cost: f
     after = as_numbers(after, "after", len(loss))
     before, _ = rows_that_count(before, loss)
     after, loss = rows_that_count(after, loss)
-    difference = loss_change(loss, before, after)
-    mean, error, interval, effective = weighted_mean(difference, loss, level)
-    decision = None if cost is None else decision_change(before, after, loss, cost, level)
-    return concluded(mean, error, interval, effective, level, decision)
+    return concluded(change_moments(before, after, loss, cost), level, cost)
+
+
+def change_moments(before: Floats, after: Floats, loss: Loss, cost: float | None) -> Moments | Clusters:
+    """Return what a comparison needs to know of some rows: moments, or sums of clusters, of the columns named above."""
+    columns = [loss.weight, loss_change(loss, before, after)]
+    if cost is not None:
+        flips = (after > cost).astype(float) - (before > cost)
+        columns += [flips * net_gain(loss, cost), loss.weight * np.abs(flips)]
+    return moments_of(columns, loss.groups)
 
 
 @singledispatch
@@ -69,11 +80,13 @@ def _(loss: QuadraticLoss, before: Floats, after: Floats) -> Floats:
     return (after - before) * (0.5 * loss.denominator * (before + after) - loss.numerator)
 
 
-def concluded(
-    mean: float, error: float, interval: tuple[float, float], effective: float, level: float, decision: Decision | None
-) -> Comparison:
-    """Return the verdict on a mean difference of losses, after minus before, over an effective number of rows or clusters."""
-    low, high = interval
+def concluded(found: Moments | Clusters, level: float, cost: float | None) -> Comparison:
+    """Return the verdict on the difference of mean losses, after minus before."""
+    decision = None
+    if cost is not None:
+        share = float(found.total[CHANGED]) / float(found.total[WEIGHT])
+        decision = Decision(float(cost), share, *found.mean(GAIN, level)[:3])
+    mean, error, (low, high), effective = found.mean(DIFFERENCE, level)
     harm = float(t_law.sf(mean / error, effective - 1)) if error > 0 else float(mean <= 0)
     word = "improved" if high < 0 else "harmed" if low > 0 else "no detectable change"
-    return Comparison(mean, error, interval, harm, word, level, decision)
+    return Comparison(mean, error, (low, high), harm, word, level, decision)

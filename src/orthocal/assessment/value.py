@@ -10,7 +10,7 @@ from scipy.stats import t as t_law
 
 from orthocal.arrays import Floats, Integers
 from orthocal.assessment.bins import MOST_LEVERAGE
-from orthocal.assessment.parts import Decision, Value
+from orthocal.assessment.parts import Value
 from orthocal.assessment.sweeps import (
     Piece,
     Rows,
@@ -95,28 +95,6 @@ def _gains_above(piece: Piece, costs: Floats) -> Floats:
     free, slope = at[0], at[1] - at[0]
     above = np.array([np.append(np.cumsum(column[::-1])[::-1], 0.0)[chosen] for column in (free, slope)])
     return np.array([above[0] + costs * above[1], free.sum() + costs * slope.sum()])
-
-
-def decision_change(before: Floats, after: Floats, loss: Loss, cost: float, level: float) -> Decision:
-    """Return the share of rows whose decision changes, and what the change gains."""
-    flips = (after > cost).astype(float) - (before > cost)
-    gain, error, interval, _ = weighted_mean(flips * net_gain(loss, cost), loss, level)
-    return Decision(float(cost), float(loss.weight @ np.abs(flips)) / float(loss.weight.sum()), gain, error, interval)
-
-
-def weighted_mean(values: Floats, loss: Loss, level: float) -> tuple[float, float, tuple[float, float], float]:
-    """Return sum(values) / sum(weight) with standard error, interval and the effective number of rows or clusters.
-
-    Weights are inside values.
-    """
-    weight = loss.weight
-    mean = float(values.sum()) / float(weight.sum())
-    centred = values - mean * weight
-    if loss.groups is None:
-        squares = Squares(len(values), float(weight.sum()), float(centred @ centred), float(weight @ weight))
-    else:
-        squares = jackknifed(*cluster_sums(loss.groups, [centred, weight])[1])
-    return mean, *error_of_mean(mean, squares, level)
 
 
 class Squares(NamedTuple):

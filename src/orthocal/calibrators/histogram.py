@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any, Self
 
 import numpy as np
@@ -9,7 +10,8 @@ from sklearn.base import BaseEstimator
 
 from orthocal.arrays import Floats, Integers, group_sums, is_sorted, sorting_order, step_of
 from orthocal.errors import require_positive_mass, require_whole
-from orthocal.losses import Loss, as_counts, is_ratio, rows_that_count
+from orthocal.losses import Loss, is_ratio, rows_that_count
+from orthocal.losses.counting import Counts
 from orthocal.maps import StepMap
 from orthocal.observations import as_numbers
 from orthocal.solvers import constants
@@ -69,20 +71,12 @@ def uniform_mass_edges(prediction: Floats, weight: Floats, bins: int) -> Floats:
     Edge b is the order statistic number floor(b n / bins) of n rows (mathematics 4.2). Whole-number weights count as that many
     rows; other weights put edge b at the smallest prediction whose running weight reaches b / bins of the total.
     """
-    count = as_counts(weight)
-    if count.min() == count.max() == 1:
+    counts = Counts.of(weight)
+    if counts.are_rows:
         level = prediction if is_sorted(prediction) else np.sort(prediction)
-        edges = level[wanted_mass(len(level), bins, whole=True).astype(np.int64) - 1]
+        edges = level[counts.edges(bins).astype(np.int64) - 1]
     else:
         order = sorting_order(prediction)
-        level, running = prediction[order], np.cumsum(count[order])
-        wanted = wanted_mass(float(running[-1]), bins, whole=bool((count == np.floor(count)).all()))
-        edges = level[np.searchsorted(running, wanted, side="left")]
+        level, running = prediction[order], np.cumsum(weight[order])
+        edges = level[np.searchsorted(running, replace(counts, total=float(running[-1])).edges(bins), side="left")]
     return np.unique(edges[edges < level[-1]])
-
-
-def wanted_mass(total: float, bins: int, *, whole: bool) -> Floats:
-    """Return the running mass at which each inner edge sits; a whole number where masses count rows."""
-    reach = np.arange(1, bins) * total / bins
-    reach = np.floor(reach + 1e-9) if whole else reach  # b n / bins may fall short of a whole number by rounding
-    return np.asarray(reach[reach > 0], dtype=np.float64)

@@ -5,13 +5,13 @@ The loss is the hub: everything downstream sees only (prediction, loss).
 
 from orthocal.losses.balance import Balance, balance_of
 from orthocal.losses.columns import columns_of, joined, of_columns
+from orthocal.losses.counting import as_counts
 from orthocal.losses.expectile import ExpectileLoss
 from orthocal.losses.hinge import HingeLoss
 from orthocal.losses.protocol import (
     Loss,
     Origin,
     Overlap,
-    as_counts,
     is_ratio,
     rows_that_count,
     total_mass,

@@ -151,13 +151,6 @@ class Loss(Protocol):
         ...
 
 
-def as_counts(weight: Floats) -> Floats:
-    """Return weights as numbers of rows: whole numbers as they are, others scaled to average one."""
-    if (weight == np.floor(weight)).all():
-        return weight
-    return weight * (np.count_nonzero(weight) / weight.sum()) if weight.min() < weight.max() else np.ones(len(weight))
-
-
 def rows_that_count(prediction: Floats, loss: Loss) -> tuple[Floats, Loss]:
     """Leave out rows of weight 0: they are no evidence, and must not be counted as any."""
     counting = loss.weight > 0

@@ -13,11 +13,11 @@ from orthocal.calibrators import Calibrator, Histogram, Identity, Isotonic, Line
 from orthocal.calibrators.histogram import filled
 from orthocal.calibrators.isotonic import isotonic_map
 from orthocal.engines.dask.ranges import blocks, ranges
-from orthocal.engines.dask.sketches import Counts, histogram_wanted
 from orthocal.engines.dask.source import Source
 from orthocal.engines.dask.summaries import CELLS
 from orthocal.errors import OrthocalError, require_at_least, require_whole
 from orthocal.losses import QuadraticLoss, is_ratio
+from orthocal.losses.counting import Counts
 from orthocal.maps import AffineMap, StepMap
 from orthocal.solvers.constants import ratios
 from orthocal.solvers.monotone import Blocks, pool
@@ -55,7 +55,7 @@ def _(calibrator: Histogram, source: Source, *, exact: bool) -> Calibrator:
     """By sums of bins, whose edges are exact order statistics: a pass over the predictions, then one over all columns."""
     del exact
     require_whole(calibrator.bins, 1, "bins")
-    wanted = histogram_wanted(source.sketch.counts, calibrator.bins)
+    wanted = source.sketch.counts.weight_at_edges(calibrator.bins)
     brackets = source.sketch.brackets(wanted, len(source.parts), source.kept)
     edges, numerator, denominator = source.bracketed(brackets).bins(wanted, brackets, float(source.sketch.level[-1]))
     if is_ratio(source.like):

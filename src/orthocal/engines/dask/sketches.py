@@ -7,46 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from orthocal.arrays import Floats
-from orthocal.calibrators.histogram import wanted_mass
-
-
-@dataclass(frozen=True, eq=False)
-class Counts:
-    """How weights count: as rows, where they are alike or whole numbers, else as they are."""
-
-    rows: int
-    total: float
-    whole: bool
-    least: float
-    most: float
-
-    @classmethod
-    def of(cls, weight: Floats | None, rows: int) -> Counts:
-        """Of some rows."""
-        if weight is None or not rows:
-            return cls(rows, float(rows), True, 1.0, 1.0)
-        whole = bool((weight == np.floor(weight)).all())
-        return cls(rows, float(weight.sum()), whole, float(weight.min()), float(weight.max()))
-
-    def merge(self, other: Counts) -> Counts:
-        """Of both."""
-        return Counts(
-            self.rows + other.rows,
-            self.total + other.total,
-            self.whole and other.whole,
-            min(self.least, other.least),
-            max(self.most, other.most),
-        )
-
-    @property
-    def factor(self) -> float:
-        """What turns a weight into a number of rows (`orthocal.losses.as_counts`)."""
-        return 1.0 if self.whole else self.rows / self.total
-
-    @property
-    def are_alike(self) -> bool:
-        """Whether every row counts as one, though its weight is another number."""
-        return not self.whole and self.least == self.most
+from orthocal.losses.counting import Counts
 
 
 @dataclass(frozen=True, eq=False)
@@ -98,10 +59,3 @@ class Sketch:
         # Rows tied with a kept prediction may come after it, so an interval begins below them.
         low = np.where(below < 0, -np.inf, np.nextafter(self.level[np.maximum(below, 0)], -np.inf))
         return np.column_stack([low, self.level[above]])
-
-
-def histogram_wanted(counts: Counts, bins: int) -> Floats:
-    """Return the running weight at which inner edges sit, as in memory."""
-    if counts.are_alike:
-        return wanted_mass(counts.rows, bins, whole=True) * counts.least
-    return wanted_mass(counts.total, bins, whole=counts.whole)

@@ -9,9 +9,9 @@ import numpy as np
 
 from orthocal.arrays import Booleans, Floats, Integers, group_sums, is_constant, ordered, step_of
 from orthocal.assessment.sweeps import Runs
-from orthocal.engines.dask.sketches import Counts
 from orthocal.errors import require_positive_mass
 from orthocal.losses import QuadraticLoss, of_columns
+from orthocal.losses.counting import Counts
 from orthocal.solvers.affine import line_of
 from orthocal.solvers.monotone import Blocks, pool
 
