@@ -23,7 +23,7 @@ from orthocal.engines.dask.keys import folds_of, keys_of, sampled
 from orthocal.engines.dask.passes import PartitionWarning
 from orthocal.engines.dask.sketches import Sketch
 from orthocal.engines.dask.source import Source
-from orthocal.engines.dask.summaries import Bracketed, Cells, Line
+from orthocal.engines.dask.summaries import Bracketed, GridCells, LineSums
 from tests.simulation import simulate_tail
 from tests.test_sweeps import numbers
 
@@ -430,12 +430,12 @@ def test_summaries_merge_to_the_summary_of_all():
     p, d = rng.standard_normal(500) * 1e-3 + 1e3, rng.uniform(0.5, 2, 500)
     loss = QuadraticLoss(d * p + rng.standard_normal(500), d)
     cut = [slice(0, 100), slice(100, 101), slice(101, 500)]
-    lines = [Line.of(p[rows], loss[rows], 1e3) for rows in cut]
+    lines = [LineSums.of(p[rows], loss[rows], 1e3) for rows in cut]
     found, expected = lines[0].merge(lines[1].merge(lines[2])).coefficients(1e3), Linear().fit(p, loss).map_
     assert found == pytest.approx((expected.intercept, expected.slope), rel=1e-8)
     edges = np.quantile(p, [0.2, 0.5, 0.9])
-    cells = [Cells.of(p[rows], loss[rows], edges, bounded=True) for rows in cut]
-    together, whole = cells[0].merge(cells[1]).merge(cells[2]), Cells.of(p, loss, edges, bounded=True)
+    cells = [GridCells.of(p[rows], loss[rows], edges, bounded=True) for rows in cut]
+    together, whole = cells[0].merge(cells[1]).merge(cells[2]), GridCells.of(p, loss, edges, bounded=True)
     np.testing.assert_allclose(together.numerator, whole.numerator)
     assert together.bound() == pytest.approx(whole.bound())
 

@@ -14,7 +14,7 @@ import numpy as np
 
 from orthocal.arrays import Integers, Labels, ordered
 from orthocal.errors import OrthocalError
-from orthocal.hashing import Hashes, drawn, hash_order, hashed_labels, hashed_rows, joined, mixed
+from orthocal.hashing import Hashes, drawn, hash_order, hashed_labels, hashed_rows, hashed_together, scrambled
 from orthocal.observations import as_labels
 
 OTHER = -1
@@ -23,7 +23,7 @@ CROSS, HOLDOUT, SPLIT, THIRDS, VALIDATION, LEARNERS, REPEATS, MODEL = range(1, 9
 """Salts: what is drawn for one purpose has nothing to do with what the same seed draws for another."""
 TIES = 100
 """Added to a salt, where keys are alike."""
-FEW = 1000
+FEW_NUMBERS = 1000
 """Whole numbers of a smaller range than this are counted, not sorted, to find those that occur."""
 
 
@@ -91,7 +91,7 @@ def row_order(rows: Observations, seed: int, salt: int = CROSS) -> Integers:
 def _what_else(rows: Observations, own: Integers) -> Hashes:
     """Return hashes of what rows hold whose keys are alike: outcome and weight, and all that a key of the user's left out."""
     hashes = hashed_ranks([rows.outcome[own], rows.weight[own]])
-    return hashes if rows.key is None else joined(hashes, _contents(rows[own]))
+    return hashes if rows.key is None else hashed_together(hashes, _contents(rows[own]))
 
 
 def _of(values: Any, rows: Integers) -> Any:
@@ -105,14 +105,14 @@ def drawn_within(group: Integers, contents: Hashes, seed: int, salt: int, last: 
     them. They would otherwise stand side by side and be dealt out one to each fold, so that what is left out would mirror what
     is fitted.
     """
-    chosen = drawn(joined(contents, group.astype(np.uint64)), seed, salt + TIES)
+    chosen = drawn(hashed_together(contents, group.astype(np.uint64)), seed, salt + TIES)
     by_chance, same = hash_order(chosen, last)
     if len(same):
         own, place = by_chance[same], np.arange(len(same))
         first = np.append(True, chosen[own][1:] != chosen[own][:-1])
         number = np.zeros(len(chosen), dtype=np.uint64)
         number[own] = place - np.maximum.accumulate(np.where(first, place, 0))
-        chosen = mixed(joined(chosen, number), 0)
+        chosen = scrambled(hashed_together(chosen, number), 0)
     bits = np.uint64(int(group[-1]).bit_length())
     if not bits:
         return hash_order(chosen)[0]
@@ -127,7 +127,7 @@ def hashed_ranks(columns: Sequence[Any]) -> Hashes:
             order, level = ordered(values)
             rank = np.empty(len(values), dtype=np.uint64)
             rank[order] = np.append(0, np.cumsum(level[1:] != level[:-1]))
-            hashes = joined(hashes, rank)
+            hashes = hashed_together(hashes, rank)
     return hashes
 
 
@@ -169,7 +169,7 @@ def _contents(rows: Observations) -> Hashes:
     key = hashed_rows(rows.covariates)
     for labels in (rows.treatment, rows.instrument):
         if labels is not None:
-            key = joined(key, hashed_labels(labels))
+            key = hashed_together(key, hashed_labels(labels))
     return key
 
 
@@ -216,7 +216,7 @@ def _levels(strata: Labels) -> tuple[Labels, Integers]:
     if strata.dtype.kind in "bi":
         whole = strata.astype(np.int64, copy=False)
         low = int(whole.min())
-        if int(whole.max()) - low < FEW:
+        if int(whole.max()) - low < FEW_NUMBERS:
             there = np.bincount(whole - low) > 0
             return np.flatnonzero(there) + low, (np.cumsum(there) - 1)[whole - low]
     levels, codes = np.unique(strata, return_inverse=True)

@@ -18,7 +18,7 @@ STEP, FIRST, SECOND = np.uint64(0x9E3779B97F4A7C15), np.uint64(0xBF58476D1CE4E5B
 HALF = np.uint64(32)
 
 
-def mixed(key: Hashes, seed: int) -> Hashes:
+def scrambled(key: Hashes, seed: int) -> Hashes:
     """Return well-mixed 64-bit numbers: the finaliser of SplitMix64 (Steele, Lea and Flood 2014)."""
     with np.errstate(over="ignore"):
         z = key + STEP * np.uint64(seed + 1)
@@ -29,10 +29,10 @@ def mixed(key: Hashes, seed: int) -> Hashes:
 
 def drawn(key: Hashes, seed: int, salt: int) -> Hashes:
     """Return one random number per key: another for another seed, and for another salt, which says what it is drawn for."""
-    return mixed(key ^ np.random.SeedSequence([seed, salt]).generate_state(1, np.uint64)[0], 0)
+    return scrambled(key ^ np.random.SeedSequence([seed, salt]).generate_state(1, np.uint64)[0], 0)
 
 
-def joined(state: Hashes, more: Any) -> Hashes:
+def hashed_together(state: Hashes, more: Any) -> Hashes:
     """Return hashes of what was hashed before with something more; `state` is overwritten."""
     state ^= more
     state *= FIRST
@@ -70,7 +70,7 @@ def hashed_rows(matrix: Floats) -> Hashes:
         block += np.float32(0)
         block[np.isnan(block)] = np.nan
         for column in block.view(np.uint32):
-            joined(state[rows], column)
+            hashed_together(state[rows], column)
     return state
 
 
@@ -86,17 +86,17 @@ def hashed_labels(labels: Labels) -> Hashes:
 def _hashed_numbers(numbers: Labels) -> Hashes:
     """Whole numbers exactly, for they may be long; others as floats of 32 bits."""
     if numbers.dtype.kind != "f":
-        return mixed(numbers.astype(np.int64).view(np.uint64), 0)
+        return scrambled(numbers.astype(np.int64).view(np.uint64), 0)
     with np.errstate(over="ignore", under="ignore"):
         bits = numbers.astype(np.float32).view(np.uint32).astype(np.uint64) << HALF
     is_whole = (np.floor(numbers) == numbers) & (np.abs(numbers) < 2.0**63)
     whole = np.where(is_whole, numbers, 0).astype(np.int64).view(np.uint64)
-    return mixed(np.where(is_whole, whole, bits), 0)
+    return scrambled(np.where(is_whole, whole, bits), 0)
 
 
 def _hashed_text(text: Labels) -> Hashes:
     state = np.full(len(text), STEP, dtype=np.uint64)
     for letter in np.ascontiguousarray(text).view(np.uint32).reshape(len(text), -1).T:
         # Short texts are filled up with zeros to the longest of the column, which must not matter.
-        state = np.where(letter > 0, joined(state.copy(), letter), state)
-    return mixed(state, 0)
+        state = np.where(letter > 0, hashed_together(state.copy(), letter), state)
+    return scrambled(state, 0)

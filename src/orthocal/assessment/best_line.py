@@ -22,7 +22,7 @@ SETTLED, LOST = 0.05, 1.0
 """Steps, in standard errors: below the one the line has been found, and above the other it has not."""
 
 
-class Line(NamedTuple):
+class BestLine(NamedTuple):
     """A line in the scaled prediction (prediction - middle) / width."""
 
     middle: float
@@ -34,7 +34,7 @@ class Line(NamedTuple):
         """One and the scaled prediction."""
         return np.array([np.ones(len(prediction)), (prediction - self.middle) / self.width])
 
-    def moved(self, step: Floats) -> Line:
+    def moved(self, step: Floats) -> BestLine:
         """The line with a step added to its coefficients."""
         return self._replace(intercept=self.intercept + float(step[0]), slope=self.slope + float(step[1]))
 
@@ -54,7 +54,7 @@ def best_line(rows: Rows, bins: Mapping[str, Floats], average: Average, level: f
     if not error > 0:
         return None
     line, bandwidth = _through(bins), BANDWIDTH * error * units ** (1 / 6)
-    best: tuple[float, Line, Floats] | None = None
+    best: tuple[float, BestLine, Floats] | None = None
     for _ in range(STEPS):
         found = yield from _newton(rows, line, bandwidth, units)
         if found is None:
@@ -68,16 +68,16 @@ def best_line(rows: Rows, bins: Mapping[str, Floats], average: Average, level: f
     return None if best is None or best[0] > LOST else _predictor(best[1], best[2], reach)
 
 
-def _through(bins: Mapping[str, Floats]) -> Line:
+def _through(bins: Mapping[str, Floats]) -> BestLine:
     """Least squares through the bins' targets."""
     prediction, target, mass = bins["prediction"], bins["target"], bins["mass"]
     middle, width = float(np.average(prediction, weights=mass)), float(bins["upper"][-1] - bins["lower"][0])
     x = (prediction - middle) / width
     centre = float(np.average(target, weights=mass))
-    return Line(middle, width, centre, float((mass * x) @ (target - centre) / ((mass * x) @ x)))
+    return BestLine(middle, width, centre, float((mass * x) @ (target - centre) / ((mass * x) @ x)))
 
 
-def _newton(rows: Rows, line: Line, bandwidth: float, units: int) -> Stage[tuple[Floats, Floats] | None]:
+def _newton(rows: Rows, line: BestLine, bandwidth: float, units: int) -> Stage[tuple[Floats, Floats] | None]:
     """Return Newton's step and the sandwich covariance; None where the scores do not rise with the line."""
     if rows.like.groups is None:
         slopes, scores, meat = (
@@ -93,7 +93,7 @@ def _newton(rows: Rows, line: Line, bandwidth: float, units: int) -> Stage[tuple
     return -inverse @ scores, inverse @ meat @ inverse * (units / (units - 1))
 
 
-def _rows(piece: Piece, line: Line, bandwidth: float) -> tuple[Floats, Floats]:
+def _rows(piece: Piece, line: BestLine, bandwidth: float) -> tuple[Floats, Floats]:
     """Return (slopes of the summed scores, each row's score times its design)."""
     z = line.design(piece.prediction)
     at = np.array([line.intercept, line.slope]) @ z
@@ -101,18 +101,18 @@ def _rows(piece: Piece, line: Line, bandwidth: float) -> tuple[Floats, Floats]:
     return (z * ((above - below) / (2 * bandwidth))) @ z.T, z * score
 
 
-def _sums(piece: Piece, line: Line, bandwidth: float) -> tuple[Floats, Floats, Floats]:
+def _sums(piece: Piece, line: BestLine, bandwidth: float) -> tuple[Floats, Floats, Floats]:
     slopes, scores = _rows(piece, line, bandwidth)
     return slopes, scores.sum(axis=1), scores @ scores.T
 
 
-def _cluster_sums(piece: Piece, line: Line, bandwidth: float) -> tuple[Floats, tuple[Integers, Floats]]:
+def _cluster_sums(piece: Piece, line: BestLine, bandwidth: float) -> tuple[Floats, tuple[Integers, Floats]]:
     assert piece.loss.groups is not None  # noqa: S101
     slopes, scores = _rows(piece, line, bandwidth)
     return slopes, cluster_sums(piece.loss.groups, list(scores))
 
 
-def _predictor(line: Line, covariance: Floats, reach: float) -> LinearPredictor:
+def _predictor(line: BestLine, covariance: Floats, reach: float) -> LinearPredictor:
     """Turn coefficients of the scaled prediction into intercept and slope."""
     turn = np.array([[1.0, -line.middle / line.width], [0.0, 1.0 / line.width]])
     values = turn @ [line.intercept, line.slope]

@@ -6,17 +6,22 @@ import signal
 import sys
 import threading
 import warnings
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import Annotated, Any, cast
 
 import typer
 
 from orthocal import __version__
-from orthocal.cli.commands import assess, calibrate, demo
-from orthocal.cli.maps import apply, export
-from orthocal.cli.options import AssessOptions, CalibrateOptions, taking
-from orthocal.cli.reproduce import reproduce
+from orthocal.cli.options import (
+    ApplyOptions,
+    AssessOptions,
+    CalibrateOptions,
+    DemoOptions,
+    ExportOptions,
+    ReproduceOptions,
+    taking,
+)
 from orthocal.cli.screen import say, show_warning
 from orthocal.errors import OrthocalError
 
@@ -38,36 +43,44 @@ def root(version: Annotated[bool, typer.Option("--version", help="Print the vers
         raise typer.Exit
 
 
-def _add(command: Callable[..., None], *examples: str) -> None:
-    app.command(epilog="\n\n".join(["Examples:", *examples]))(command)
-
-
-_add(demo, "orthocal demo --out orthocal-demo")
-_add(
-    taking(CalibrateOptions, calibrate),
-    "orthocal calibrate trial.csv --outcome y --treatment a --prediction tau --propensity 0.5",
-    "orthocal calibrate trial.parquet --outcome y --treatment a --prediction tau --dry-run",
-)
-_add(
-    taking(AssessOptions, assess),
-    "orthocal assess trial.csv --outcome y --treatment a --prediction tau1 --prediction tau2",
-    "orthocal assess trial.csv --outcome y --treatment a --prediction tau --json > verdict.json",
-)
-_add(
-    apply,
-    "orthocal apply orthocal-out/map.json new.parquet --prediction tau --out calibrated.parquet",
-    "zcat new.csv.gz | orthocal apply map.json - --prediction tau --out - > calibrated.csv",
-)
-_add(
-    export,
-    "orthocal export orthocal-out/map.json --format sql --prediction tau",
-    "orthocal export orthocal-out/map.json --format python --out calibrate.py",
-)
-_add(
-    reproduce,
-    "orthocal reproduce 401k --repeats 20",
-    "orthocal reproduce quantile --jobs 4 --out results",
-)
+COMMANDS: dict[str, tuple[type, tuple[str, ...]]] = {
+    "orthocal.cli.commands:demo": (DemoOptions, ("orthocal demo --out orthocal-demo",)),
+    "orthocal.cli.commands:calibrate": (
+        CalibrateOptions,
+        (
+            "orthocal calibrate trial.csv --outcome y --treatment a --prediction tau --propensity 0.5",
+            "orthocal calibrate trial.parquet --outcome y --treatment a --prediction tau --dry-run",
+        ),
+    ),
+    "orthocal.cli.commands:assess": (
+        AssessOptions,
+        (
+            "orthocal assess trial.csv --outcome y --treatment a --prediction tau1 --prediction tau2",
+            "orthocal assess trial.csv --outcome y --treatment a --prediction tau --json > verdict.json",
+        ),
+    ),
+    "orthocal.cli.maps:apply": (
+        ApplyOptions,
+        (
+            "orthocal apply orthocal-out/map.json new.parquet --prediction tau --out calibrated.parquet",
+            "zcat new.csv.gz | orthocal apply map.json - --prediction tau --out - > calibrated.csv",
+        ),
+    ),
+    "orthocal.cli.maps:export": (
+        ExportOptions,
+        (
+            "orthocal export orthocal-out/map.json --format sql --prediction tau",
+            "orthocal export orthocal-out/map.json --format python --out calibrate.py",
+        ),
+    ),
+    "orthocal.cli.reproduce:reproduce": (
+        ReproduceOptions,
+        ("orthocal reproduce 401k --repeats 20", "orthocal reproduce quantile --jobs 4 --out results"),
+    ),
+}
+"""Where each command lives, what it takes, and examples."""
+for home, (options, examples) in COMMANDS.items():
+    app.command(epilog="\n\n".join(["Examples:", *examples]))(taking(options, home))
 
 
 def main(arguments: Sequence[str] | None = None) -> None:

@@ -12,7 +12,7 @@ from orthocal.maps import Map
 
 PATIENCE = 10
 """Seconds that a scheduler may take to answer."""
-PARTS = "calibrated"
+PARTS_FOLDER = "calibrated"
 """Folder of the calibrated table."""
 
 
@@ -186,8 +186,10 @@ def write_parts(fitted: Map, data: str, folder: Path, prediction: str, rows: int
 
     frame = read_frame(data, as_it_is=True)
     wide = frame.assign(**{f"{prediction}_calibrated": calibrated_column(fitted, frame[prediction])})
-    wide.to_parquet(str(folder / PARTS), write_index=False, name_function=_name_of)
-    written = sum(parquet.ParquetFile(file).metadata.num_rows for file in (folder / PARTS).glob("part-*.parquet"))
+    wide.to_parquet(str(folder / PARTS_FOLDER), write_index=False, name_function=_name_of)
+    written = sum(
+        parquet.ParquetFile(file).metadata.num_rows for file in (folder / PARTS_FOLDER).glob("part-*.parquet")
+    )
     if written != rows:
         raise OrthocalError(
             f"`--out` must name a folder that every worker sees; of {rows:,} rows {written:,} arrived. Share the folder."

@@ -7,7 +7,9 @@ from dataclasses import fields
 from typing import TYPE_CHECKING, Any
 
 from orthocal.cli.options import EFFECT, Options
+from orthocal.effects import EFFECTS
 from orthocal.errors import OrthocalError, require_one_of
+from orthocal.files.tables import column, require_column
 from orthocal.roles import Roles
 
 if TYPE_CHECKING:
@@ -16,8 +18,6 @@ if TYPE_CHECKING:
 
 def roles_of(options: Options, there: Sequence[str]) -> Roles:
     """Return which column of those that are there plays which part, each found by its name."""
-    from orthocal.files.tables import require_column
-    from orthocal.roles import Roles
 
     def found(role: str, name: str) -> str:
         require_column(there, name, role)
@@ -75,8 +75,6 @@ def number_or(text: str, found: Callable[[str], Any]) -> Any:
 
 def effect_of(options: Options, table: Table) -> Any:
     """Return the effect with the settings that were given; one it has no use for is an error."""
-    from orthocal.effects import EFFECTS
-
     require_one_of(options.effect, EFFECTS, "effect")
     known = [one.name for one in fields(EFFECTS[options.effect])]
     given = options.of(EFFECT)
@@ -85,7 +83,7 @@ def effect_of(options: Options, table: Table) -> Any:
             raise OrthocalError(
                 f"`--{name}` must belong to the effect; {options.effect!r} has {', '.join(known) or 'no settings'}."
             )
-    arms = {name: level_of(given[name], table, options.treatment) for name in ("arm", "control") if name in given}
+    arms = {name: arm_of(given[name], table, options.treatment) for name in ("arm", "control") if name in given}
     return EFFECTS[options.effect](**given | arms)
 
 
@@ -96,11 +94,9 @@ def only(names: Sequence[str]) -> str:
     return names[0]
 
 
-def level_of(text: str, table: Table, treatment: str) -> Any:
+def arm_of(text: str, table: Table, treatment: str) -> Any:
     """Return a treatment level as the type of the treatment column."""
     import pyarrow as pa
-
-    from orthocal.files.tables import column
 
     kind = column(table, treatment, "treatment").type
     if pa.types.is_boolean(kind):

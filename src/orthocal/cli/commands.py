@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from pathlib import Path
 from typing import Any
 
 import typer
 
+from orthocal.assessment.settings import Settings
 from orthocal.cli.columns import only
 from orthocal.cli.in_memory import DRAWS, MemoryJob
 from orthocal.cli.on_dask import DaskJob
-from orthocal.cli.options import VERDICT, AssessOptions, CalibrateOptions, Jobs, Method, Options, Out, Seed
+from orthocal.cli.options import VERDICT, AssessOptions, CalibrateOptions, DemoOptions, Options
 from orthocal.cli.output import (
     announced,
     print_files,
@@ -23,16 +23,17 @@ from orthocal.cli.output import (
     write_verdict,
 )
 from orthocal.cli.screen import learning
+from orthocal.demo import run_demo
+from orthocal.engines.verification import calibrate_and_verify
 from orthocal.errors import require_one_of
 
 JOBS: Mapping[str, Any] = {"memory": MemoryJob, "dask": DaskJob}
 """By engine."""
 
 
-def demo(out: Out = Path("orthocal-demo"), method: Method = "auto", seed: Seed = 0, jobs: Jobs = -1) -> None:
+def demo(options: DemoOptions) -> None:
     """Run the whole job on a real table: 9,275 households and their 401(k) plans."""
-    from orthocal.demo import run_demo
-
+    out, method, seed = options.out, options.method, options.seed
     results = results_of_calibrate("demo", out, 0.5, (), ())
     typer.echo(
         "Data: 9,275 households (401ksubs). Effect: eligibility for a 401(k) plan on net financial assets, in $1000."
@@ -46,7 +47,7 @@ def demo(out: Out = Path("orthocal-demo"), method: Method = "auto", seed: Seed =
     }
     with results.written() as folder:
         with learning(DRAWS):
-            done = run_demo(method, seed, jobs)
+            done = run_demo(method, seed, options.jobs)
         write_verdict(done, folder, "Effect of 401(k) eligibility on net financial assets, $1000", how)
     print_verdict(done)
     print_files(out)
@@ -54,9 +55,6 @@ def demo(out: Out = Path("orthocal-demo"), method: Method = "auto", seed: Seed =
 
 def calibrate(options: CalibrateOptions) -> None:
     """Calibrate a column of predicted effects and judge it before and after, on rows the map never saw."""
-    from orthocal.assessment.settings import Settings
-    from orthocal.engines.verification import calibrate_and_verify
-
     predicted, as_json = only(options.prediction), options.as_json
     draws = DRAWS if options.holdout else 1  # without rows to judge the map on, nothing is done again
     job = _job(options, options.holdout, draws)
@@ -79,8 +77,6 @@ def calibrate(options: CalibrateOptions) -> None:
 
 def assess(options: AssessOptions) -> None:
     """Judge one or more columns of predicted effects."""
-    from orthocal.assessment.settings import Settings
-
     as_json = options.as_json
     job = _job(options)
     results = results_of_assess(options.out, options.prediction, job.files)

@@ -9,12 +9,17 @@ from pathlib import Path
 from typing import Any
 
 from orthocal.assessment import Assessment
+from orthocal.calibrators import new_calibrator
 from orthocal.cli.columns import effect_of, roles_of
 from orthocal.cli.options import ENGINE, Options
 from orthocal.cli.plan import words_of_data, words_of_learning, words_of_map
 from orthocal.engines.memory import MemoryEngine
 from orthocal.engines.verification import Verified
 from orthocal.errors import OrthocalError
+from orthocal.files.streams import FORMATS, add_calibrated
+from orthocal.files.tables import column, ending, read_table, select
+from orthocal.nuisances.recipe import Recipe
+from orthocal.observations import as_labels, as_numbers, observe
 
 DRAWS = 3
 """The folds are drawn anew and the error estimated again, this many times in all: a loss is one draw."""
@@ -24,9 +29,6 @@ class MemoryJob:
     """A job that can begin: the table is read, every column found, and nothing learnt yet."""
 
     def __init__(self, options: Options, holdout: float = 0.0, draws: int = DRAWS) -> None:
-        from orthocal.files.streams import FORMATS
-        from orthocal.files.tables import ending
-
         for name in options.of(ENGINE):
             raise OrthocalError(
                 f"`--{name}` must go with `--engine dask`; the engine is 'memory'. Add that, or leave `--{name}` out."
@@ -39,11 +41,6 @@ class MemoryJob:
     @cached_property
     def engine(self) -> MemoryEngine:
         """The rows, checked as far as they can be without learning anything."""
-        from orthocal.engines.memory import MemoryEngine
-        from orthocal.files.tables import column, read_table, select
-        from orthocal.nuisances.recipe import Recipe
-        from orthocal.observations import as_labels, as_numbers, observe
-
         options, table = self.options, read_table(self.path)
         self.roles = roles_of(options, table.column_names)
         effect = effect_of(options, table)
@@ -66,8 +63,6 @@ class MemoryJob:
 
     def require_method(self, method: str) -> None:
         """There is such a method."""
-        from orthocal.calibrators import new_calibrator
-
         new_calibrator(method)
 
     def running(self) -> AbstractContextManager[Any]:
@@ -94,8 +89,6 @@ class MemoryJob:
 
     def write_calibrated(self, done: Verified, folder: Path) -> dict[str, str]:
         """Write the table with a column of calibrated predictions; return what else is to be said of the map."""
-        from orthocal.files.streams import add_calibrated
-
         add_calibrated(done.map, self.path, folder / self.table, self.options.prediction[0])
         return {}
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from orthocal.assessment import Assessment
 from orthocal.cli.cluster import (
-    PARTS,
+    PARTS_FOLDER,
     connected,
     files_read,
     read_frame,
@@ -24,6 +24,7 @@ from orthocal.cli.plan import words_of_data, words_of_learning, words_of_map
 from orthocal.engines.dask.engine import DaskEngine
 from orthocal.engines.verification import Verified
 from orthocal.errors import OrthocalError, require_one_of
+from orthocal.nuisances.recipe import Recipe
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -46,7 +47,7 @@ class DaskJob:
                 "`--jobs` must be left out with `--scheduler`, whose workers are counted where they start."
             )
         self.files = files_read(options.data, options.out)  # type: ignore[attr-defined]
-        self.table = f"{PARTS}/"
+        self.table = f"{PARTS_FOLDER}/"
 
     @cached_property
     def engine(self) -> DaskEngine:
@@ -55,7 +56,6 @@ class DaskJob:
         from dask.dataframe.utils import make_meta
 
         from orthocal.engines.dask.engine import DaskEngine
-        from orthocal.nuisances.recipe import Recipe
 
         options, frame = self.options, read_frame(self.options.data)
         roles = roles_of(options, list(frame.columns))
@@ -74,9 +74,9 @@ class DaskJob:
 
     def require_method(self, method: str) -> None:
         """Sums are enough for the method."""
-        from orthocal.engines.dask.engine import METHODS
+        from orthocal.engines.dask.engine import SUMMED_METHODS
 
-        require_one_of(method, METHODS, "method")
+        require_one_of(method, SUMMED_METHODS, "method")
 
     @contextmanager
     def running(self) -> Iterator[None]:

@@ -3,12 +3,13 @@
 import inspect
 from collections.abc import Callable
 from dataclasses import MISSING, dataclass, fields
+from importlib import import_module
 from pathlib import Path
 from typing import Annotated, Any, get_args, get_type_hints
 
 import typer
 
-EFFECT, LEARNING, VERDICT, ENGINE, RESULTS = "Effect", "Learning", "Verdict", "Engine", "Results"
+EFFECT, LEARNING, VERDICT, ENGINE, RESULTS = "Effect", "Learning", "Verdict", "Dask", "Results"
 """Panels of the help. What stands in the first three goes by its own name to the effect, to the assessment, and to the engine."""
 
 
@@ -23,6 +24,8 @@ Method = Annotated[
 Prediction = Annotated[
     list[str], _option("--prediction", "Column of predicted effects, by a model not trained on these rows.")
 ]
+Overwrite = Annotated[bool, _option("--overwrite", "Replace the file if it exists.")]
+MapFile = Annotated[Path, typer.Argument(metavar="MAP", help="Map file written by calibrate.", show_default=False)]
 Seed = Annotated[int, _option("--seed", "Seed of folds and learners.", LEARNING)]
 Jobs = Annotated[
     int, _option("--jobs", "Learner fits, or processes of Dask, that run at once; -1 for all cores.", LEARNING)
@@ -78,7 +81,9 @@ class Options:
         float | None, _option("--cost", "Cost of treating one person, in units of the effect.", VERDICT)
     ] = None
     folds: Annotated[int, _option("--folds", "Folds of cross-fitting.", LEARNING)] = 5
-    clip: Annotated[float, _option("--clip", "Fitted propensities are kept inside [clip, 1 - clip].", LEARNING)] = 0.01
+    clip: Annotated[float, _option("--clip", "Fitted propensities are kept between this and 1 less it.", LEARNING)] = (
+        0.01
+    )
     seed: Seed = 0
     jobs: Jobs = -1
     engine: Annotated[str, _option("--engine", "memory, or dask for tables larger than memory.")] = "memory"
@@ -109,7 +114,7 @@ class Options:
 
 @dataclass(frozen=True, kw_only=True)
 class CalibrateOptions(Options):
-    """What `calibrate` is asked."""
+    """Calibrate a column of predicted effects and judge it before and after, on rows the map never saw."""
 
     prediction: Prediction
     method: Method = "auto"
@@ -122,16 +127,79 @@ class CalibrateOptions(Options):
 
 @dataclass(frozen=True, kw_only=True)
 class AssessOptions(Options):
-    """What `assess` is asked."""
+    """Judge one or more columns of predicted effects."""
 
     out: Out = Path("orthocal-assess")
 
 
-def taking(options: type, command: Callable[[Any], None]) -> Callable[..., None]:
-    """Return a command whose parameters are the fields of a record, which it receives filled in."""
+@dataclass(frozen=True, kw_only=True)
+class DemoOptions:
+    """Run the whole job on a real table: 9,275 households and their 401(k) plans."""
+
+    out: Out = Path("orthocal-demo")
+    method: Method = "auto"
+    seed: Seed = 0
+    jobs: Jobs = -1
+
+
+@dataclass(frozen=True, kw_only=True)
+class ApplyOptions:
+    """Add a column of calibrated predictions to a table; everything else in it stays as it is."""
+
+    map_file: MapFile
+    data: Annotated[
+        Path, typer.Argument(metavar="DATA", help="Table: .csv, .csv.gz or .parquet; - reads CSV from standard input.")
+    ]
+    prediction: Prediction
+    out: Annotated[
+        Path, _option("--out", "Table to write: .csv, .csv.gz or .parquet; - writes CSV to standard output.")
+    ]
+    overwrite: Overwrite = False
+
+
+@dataclass(frozen=True, kw_only=True)
+class ExportOptions:
+    """Print a map as one SQL expression, as JSON, or as a Python function that needs no package."""
+
+    map_file: MapFile
+    form: Annotated[str, _option("--format", "sql, json or python.")]
+    prediction: Annotated[
+        str | None, _option("--prediction", "Column of predictions (format sql); prediction if left out.")
+    ] = None
+    quote: Annotated[
+        str | None,
+        _option("--quote", 'Mark around the column in your SQL, " or `; none around a plain name if left out.'),
+    ] = None
+    out: Annotated[Path | None, _option("--out", "File to write; standard output if left out.")] = None
+    overwrite: Overwrite = False
+
+
+@dataclass(frozen=True, kw_only=True)
+class ReproduceOptions:
+    """Run an experiment of the paper: figures, tables, and each claim held or not held by what was measured.
+
+    Stopped at any moment, the same command goes on where it stopped and ends with the same figures.
+    """
+
+    name: Annotated[str, typer.Argument(metavar="EXPERIMENT", help="401k, quantile or acic.", show_default=False)]
+    repeats: Annotated[int | None, _option("--repeats", "Repetitions; the experiment's own number if left out.")] = None
+    learners: Annotated[
+        str | None, _option("--learners", "Size of the trees: large, shallow or default, several by comma.")
+    ] = None
+    seed: Seed = 0
+    jobs: Jobs = -1
+    out: Annotated[Path | None, _option("--out", "Folder for the results; orthocal-EXPERIMENT if left out.")] = None
+
+
+def taking(options: type, home: str) -> Callable[..., None]:
+    """Return a command whose parameters are the fields of a record, which a function receives filled in.
+
+    The function is named by module and name, and imported when the command runs: help must not wait for libraries.
+    """
+    module, name = home.split(":")
 
     def run(**given: Any) -> None:
-        command(options(**given))
+        getattr(import_module(module), name)(options(**given))
 
     named = get_type_hints(options, include_extras=True)
     known = [
@@ -143,6 +211,6 @@ def taking(options: type, command: Callable[[Any], None]) -> Callable[..., None]
         )
         for one in fields(options)
     ]
-    run.__name__, run.__doc__, run.__annotations__ = command.__name__, command.__doc__, named
+    run.__name__, run.__doc__, run.__annotations__ = name, options.__doc__, named
     run.__signature__ = inspect.Signature(known)  # type: ignore[attr-defined]
     return run

@@ -8,10 +8,16 @@ from typing import TYPE_CHECKING, Any
 
 import typer
 
+from orthocal import plots
 from orthocal.assessment import Assessment
+from orthocal.assessment.status import story
 from orthocal.cli.screen import show_plan
 from orthocal.engines.verification import Verified
 from orthocal.files.atomic import Results
+from orthocal.files.manifest import manifest_of
+from orthocal.files.tables import file_names
+from orthocal.mapfile import save, write_text
+from orthocal.reporting.page import report
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -25,8 +31,6 @@ def results_of_calibrate(
     command: str, out: Path, holdout: float, table: Sequence[str], data: Sequence[Path]
 ) -> Results:
     """Return where the results of a calibration go, having seen that nothing is in the way."""
-    from orthocal.files.atomic import Results
-
     found = Results(out, command, (*BEFORE, *(AFTER if holdout else ()), *table), tuple(data))
     found.require_free()
     return found
@@ -34,8 +38,6 @@ def results_of_calibrate(
 
 def results_of_assess(out: Path, predictions: Sequence[str], data: Sequence[Path]) -> Results:
     """Return where verdicts go, having seen that nothing is in the way."""
-    from orthocal.files.atomic import Results
-
     found = Results(out, "assess", ("report.html", "assessment.json", *pictures(predictions)), tuple(data))
     found.require_free()
     return found
@@ -43,8 +45,6 @@ def results_of_assess(out: Path, predictions: Sequence[str], data: Sequence[Path
 
 def pictures(predictions: Iterable[str]) -> list[str]:
     """Return the names of files of reliability pictures, one for each prediction."""
-    from orthocal.files.tables import file_names
-
     return [f"reliability-{name}.png" for name in file_names(predictions)]
 
 
@@ -52,8 +52,6 @@ def write_assessments(
     verdicts: Mapping[str, Assessment], folder: Path, title: str, how: Mapping[str, str]
 ) -> dict[str, Any]:
     """Write the report, the verdicts as JSON, which is returned, and a picture of each."""
-    from orthocal.reporting.page import report
-
     record = {name: verdict.to_dict() for name, verdict in verdicts.items()}
     report(verdicts, folder / "report.html", title=title, how=how)
     write_json(record, folder / "assessment.json")
@@ -64,10 +62,6 @@ def write_assessments(
 
 def write_verdict(done: Verified, folder: Path, title: str, how: Mapping[str, str]) -> None:
     """Write the report, the map, the verdict as JSON, and the pictures."""
-    from orthocal import plots
-    from orthocal.mapfile import save
-    from orthocal.reporting.page import report
-
     report(done, folder / "report.html", title=title, how=how)
     save(done.map, folder / "map.json")
     write_json(done.to_dict(), folder / "assessment.json")
@@ -86,8 +80,6 @@ def print_verdict(done: Verified, *, err: bool = False) -> None:
 
 
 def _words_of(done: Verified) -> Iterator[str]:
-    from orthocal.assessment.status import story
-
     yield f"BEFORE ({len(done.judged):,} rows)\n{done.before.summary()}\n"
     if done.after is None or done.comparison is None:
         yield "AFTER: not verified on unseen rows (--holdout 0).\n"
@@ -118,8 +110,6 @@ def _plain(title: str) -> str:
 
 def write_json(record: Mapping[str, Any], path: Path) -> None:
     """Write a record as JSON that any reader accepts."""
-    from orthocal.mapfile import write_text
-
     write_text(path, to_text(record))
 
 
@@ -144,7 +134,5 @@ def print_json(record: Mapping[str, Any], as_json: bool) -> None:
 
 def print_files(out: Path, *, err: bool = False) -> None:
     """Name the files a run has written; of those in a folder inside, the folder."""
-    from orthocal.files.manifest import manifest_of
-
     names = sorted({name.partition("/")[0] for name in manifest_of(out).files})
     typer.echo(f"Wrote to {out}: {', '.join(names)}", err=err)

@@ -6,7 +6,10 @@ from collections.abc import Iterable, Sequence
 from typing import Any
 
 from orthocal.cli.options import Options
+from orthocal.effects.description import words_of
 from orthocal.nuisances import Nuisance
+from orthocal.nuisances.learners import choose_learners
+from orthocal.nuisances.wrapped import bare
 from orthocal.roles import Roles
 
 NAMED = 8
@@ -15,8 +18,6 @@ NAMED = 8
 
 def words_of_data(options: Options, effect: Any, data: str, roles: Roles) -> dict[str, str]:
     """Say what the data are and which column plays which part."""
-    from orthocal.effects.description import words_of
-
     optional = {
         "instrument": options.instrument,
         "weight": options.weight,
@@ -51,9 +52,6 @@ def words_of_map(method: str, sides: tuple[int, int], holdout: float) -> dict[st
 
 
 def _learners(learnt: Sequence[Nuisance], given: list[str]) -> str:
-    from orthocal.nuisances.learners import choose_learners
-    from orthocal.nuisances.wrapped import bare
-
     names: dict[str, list[str]] = {}
     for nuisance, learner in choose_learners(learnt, None).items():
         names.setdefault(type(bare(learner)).__name__, []).append(nuisance)

@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 from rich.console import Console
 
+from orthocal.progress import listening
+
 if TYPE_CHECKING:
     from rich.progress import Progress
 
@@ -37,8 +39,6 @@ def show_plan(words: Mapping[str, str]) -> None:
 @contextmanager
 def learning(draws: int) -> Iterator[None]:
     """Show how many of the learners are fitted, all draws of the folds together."""
-    from orthocal.progress import listening
-
     with _bar() as bar:
         task = bar.add_task("Learner fits", total=None)
 

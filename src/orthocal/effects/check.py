@@ -25,7 +25,7 @@ TOLERANCE = 1e-6
 """Sizes below this share of a typical score are zero up to rounding."""
 AWAY = (-1.0, 0.5, 2.0)
 """How far from the true effect predictions are tried, in spreads of the effect."""
-ROUNDS = 6
+RANDOM_ERRORS = 6
 """Rounds in which the best constant of pooled cells is found with its own nuisances (mathematics 2.3)."""
 
 
@@ -116,7 +116,7 @@ class Population:
 
     def _best_constants(self, effect: Effect, pool: Integers) -> Floats:
         best = self.truth
-        for _ in range(ROUNDS):
+        for _ in range(RANDOM_ERRORS):
             best = constants(_loss(effect, self, best, {}, 0.0), pool, int(pool.max()) + 1)[pool]
         return best
 

@@ -11,7 +11,7 @@ from orthocal.arrays import Floats, Labels
 from orthocal.effects.arms import hajek, hajek_sums, overlap_of, propensity_nuisance, require_levels
 from orthocal.effects.description import Words
 from orthocal.effects.equivariance import LOCATION, Equivariance
-from orthocal.effects.quantile import law_nuisance, level_of
+from orthocal.effects.quantile import law_nuisance, level_judged
 from orthocal.errors import require_inside
 from orthocal.losses import ExpectileLoss, Loss
 from orthocal.nuisances import Fitted, Nuisance
@@ -56,7 +56,7 @@ class ExpectileUnderTreatment:
 
     def loss(self, observations: Observations, fitted: Fitted) -> Loss:
         """Corrected expectile loss at the prediction; an array given for `below` is the mean score at that level."""
-        level = level_of(observations, "expectile")
+        level = level_judged(observations, "expectile")
         got, pi, weight = observations.treatment == self.arm, fitted["propensity"], observations.weight
         slope = weight * hajek(got / pi, observations, fitted)
         below = fitted["below"]

@@ -65,7 +65,7 @@ class QuantileUnderTreatment:
 
     def loss(self, observations: Observations, fitted: Fitted) -> Loss:
         """Corrected pinball loss at the prediction."""
-        level = level_of(observations, "quantile")
+        level = level_judged(observations, "quantile")
         got, pi, weight = observations.treatment == self.arm, fitted["propensity"], observations.weight
         slope = weight * hajek(got / pi, observations, fitted)
         below, law = fitted["below"], fitted["below"]
@@ -129,7 +129,7 @@ def widened(levels: Floats) -> Floats:
     return np.concatenate([levels[0] - beyond[::-1], levels, levels[-1] + beyond])
 
 
-def level_of(observations: Observations, name: str) -> Floats:
+def level_judged(observations: Observations, name: str) -> Floats:
     """Return the prediction, at whose level the nuisance is taken."""
     if observations.prediction is None:
         raise OrthocalError(

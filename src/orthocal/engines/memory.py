@@ -82,7 +82,7 @@ class MemoryEngine:
         """The loss of all rows, learnt on first need."""
         return self._learnt(self.recipe)
 
-    def trial(self, method: str | Calibrator) -> MemoryTrial:
+    def trial(self, method: str | Calibrator) -> MemoryJudgedMap:
         """Fit a map on the rows that are not held out."""
         if self.observations.prediction is None:
             raise OrthocalError(
@@ -91,7 +91,7 @@ class MemoryEngine:
         fitted, judged = self.sides
         calibrator = self._fitted(method, self.learnt, fitted)
         groups = {name: as_labels(values, name, len(self.observations))[judged] for name, values in self.by.items()}
-        return MemoryTrial(
+        return MemoryJudgedMap(
             map=calibrator.map_,
             reason=getattr(calibrator, "reason_", ""),
             judged=judged,
@@ -139,7 +139,7 @@ class MemoryEngine:
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
-class MemoryTrial:
+class MemoryJudgedMap:
     """A map, and the prediction and loss of the rows it is judged on."""
 
     map: Map

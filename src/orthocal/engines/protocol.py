@@ -12,7 +12,7 @@ from orthocal.calibrators import Calibrator
 from orthocal.maps import Map
 
 
-class Trial(Protocol):
+class JudgedMap(Protocol):
     """A map fitted on some rows, and the verdicts on rows it is judged on.
 
     `reason` says why the method was chosen, where it was chosen from the data; `judged` are the rows, a range only counts them;
@@ -56,7 +56,7 @@ class Engine(Protocol):
         """The share."""
         ...
 
-    def trial(self, method: str | Calibrator) -> Trial:
+    def trial(self, method: str | Calibrator) -> JudgedMap:
         """Fit a map on the rows that are not held out."""
         ...
 

@@ -24,7 +24,7 @@ from orthocal.observations import observe
 from orthocal.orthogonal import learn_cross
 from orthocal.reporting.page import Table, picture
 
-DRAWS = tuple(range(1, 11))
+ACIC_DRAWS = tuple(range(1, 11))
 SHARES = (0.50, 0.25)
 """Rows to train on and to calibrate on; the rest is the test set."""
 FOLDS, CLIP, BINS = 5, 0.01, 20
@@ -61,7 +61,7 @@ class Challenge:
         return [
             {"repeat": repeat, "draw": draw, "learners": size}
             for repeat in range(repeats)
-            for draw in DRAWS
+            for draw in ACIC_DRAWS
             for size in self.sizes
         ]
 
@@ -110,7 +110,7 @@ class Challenge:
         )
 
 
-@lru_cache(maxsize=len(DRAWS))
+@lru_cache(maxsize=len(ACIC_DRAWS))
 def births(draw: int) -> SimulatedData:
     """Return one of the ten draws."""
     return load_acic16(draw)

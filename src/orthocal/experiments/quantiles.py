@@ -76,7 +76,7 @@ class Quantiles:
         rng = np.random.default_rng([self.seed, key["repeat"]])
         slope_y, slope_a = (np.r_[rng.standard_normal(ACTIVE), np.zeros(COVARIATES - ACTIVE)] for _ in range(2))
         rng = np.random.default_rng([self.seed, key["repeat"], key["n"]])
-        train, own, fresh = (draw(n, slope_y, slope_a, rng) for n in (key["n"], key["n"], FRESH))
+        train, own, fresh = (draw_design(n, slope_y, slope_a, rng) for n in (key["n"], key["n"], FRESH))
         both = Sample(
             *(np.concatenate([getattr(part, name) for part in (train, own)]) for name in Sample.__annotations__)
         )
@@ -105,7 +105,7 @@ class Quantiles:
         return findings_of(rows, self.sizes)
 
 
-def draw(n: int, slope_y: Floats, slope_a: Floats, rng: np.random.Generator) -> Sample:
+def draw_design(n: int, slope_y: Floats, slope_a: Floats, rng: np.random.Generator) -> Sample:
     """Draw from the design of l.822-838: 100 normal covariates, 20 of which matter, propensities clipped at 0.05."""
     X = rng.standard_normal((n, COVARIATES))
     propensity = np.clip(expit(-X @ slope_a), CLIP, 1 - CLIP)

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 PAGE, CLAIMS = "page.html", "claims.json"
-WORDS = {True: ("good", "held"), False: ("bad", "not held"), None: ("open", "not judged")}
+CLAIM_WORDS = {True: ("good", "held"), False: ("bad", "not held"), None: ("open", "not judged")}
 """How a claim is marked."""
 
 
@@ -70,7 +70,7 @@ def page_of(experiment: Experiment, found: Findings, rows: int, repeats: int) ->
 
 
 def _marked(claim: Claim) -> tuple[str, str, str]:
-    return *WORDS[claim.held], f"{claim.text} Measured: {claim.measured}."
+    return *CLAIM_WORDS[claim.held], f"{claim.text} Measured: {claim.measured}."
 
 
 def _command(experiment: Experiment, repeats: int) -> str:

@@ -81,7 +81,7 @@ def polynomial(X: Floats, weight: Floats | None = None) -> Polynomial:
 
 
 @dataclass(frozen=True, eq=False)
-class Line:
+class RidgeLine:
     """A fitted linear function of columns."""
 
     scaling: Scaling
@@ -93,7 +93,7 @@ class Line:
         return np.asarray(self.scaling(columns) @ self.weights + self.intercept)
 
 
-def ridge(columns: Floats, y: Floats, weight: Floats | None = None, *, main: int = 0) -> Line:
+def ridge(columns: Floats, y: Floats, weight: Floats | None = None, *, main: int = 0) -> RidgeLine:
     """Ridge regression with the penalty that generalised cross-validation chooses; free of the units of both sides.
 
     The first `main` columns are hardly shrunk: a line that is shrunk leaves confounding behind.
@@ -103,7 +103,7 @@ def ridge(columns: Floats, y: Floats, weight: Floats | None = None, *, main: int
     scale = Scaling(scale.centre, scale.scale / np.where(np.arange(columns.shape[1]) < main, MAIN, 1.0))
     Z, gap = scale(columns), y - mean
     if not columns.shape[1]:
-        return Line(scale, np.empty(0), mean)
+        return RidgeLine(scale, np.empty(0), mean)
     values, vectors = np.linalg.eigh((Z * share[:, None]).T @ Z)
     values, d = np.maximum(values, 0.0), vectors.T @ (Z.T @ (share * gap))
     penalty = (PENALTIES * values.mean())[:, None] + np.finfo(float).tiny
@@ -111,4 +111,4 @@ def ridge(columns: Floats, y: Floats, weight: Floats | None = None, *, main: int
     left = share @ gap**2 - 2 * coefficients @ d + coefficients**2 @ values
     freedom = 1 - (1 + (values / (values + penalty)).sum(axis=1)) / len(y)
     best = int(np.argmin(left / np.maximum(freedom, 1e-3) ** 2))
-    return Line(scale, vectors @ coefficients[best], mean)
+    return RidgeLine(scale, vectors @ coefficients[best], mean)

@@ -8,7 +8,7 @@ from orthocal.assessment import Comparison
 from orthocal.assessment.compare import change_moments, concluded
 from orthocal.assessment.moments import Clusters, Moments
 from orthocal.engines.dask.partition_loss import Job, loss_of
-from orthocal.engines.dask.passes import merged
+from orthocal.engines.dask.passes import reduced
 from orthocal.engines.dask.source import Source
 from orthocal.errors import require_inside
 from orthocal.maps import Map
@@ -20,7 +20,7 @@ def compared(source: Source, map_: Map, *, level: float = 0.95, cost: float | No
     The source is one of rows the map has not seen; its own map is not looked at.
     """
     require_inside(level, 0, 1, "level")
-    found: Any = merged(source.parts, _moments, lambda one, other: one.merge(other), source.job, map_, cost)
+    found: Any = reduced(source.parts, _moments, lambda one, other: one.merge(other), source.job, map_, cost)
     return concluded(found, level, cost)
 
 

@@ -9,7 +9,7 @@ import numpy as np
 
 from orthocal.arrays import Booleans, Integers
 from orthocal.engines.dask.keys import folds_of, keys_of, sampled
-from orthocal.engines.dask.passes import merged, partitions
+from orthocal.engines.dask.passes import partitions, reduced
 
 OWN = 2**32
 """Added to the seed, so that rows set apart have nothing to do with folds and samples of the same seed."""
@@ -40,7 +40,7 @@ class Division(NamedTuple):
 
 def division(frame: Any, by: Sequence[str], share: float, seed: int) -> Division:
     """Count the rows that `divided` will set apart, in one pass over the columns that tell rows apart."""
-    return merged(partitions(frame[list(by)]), _counts, Division.merge, tuple(by), share, seed)
+    return reduced(partitions(frame[list(by)]), _counts, Division.merge, tuple(by), share, seed)
 
 
 def divided(frame: Any, by: Sequence[str], share: float, seed: int) -> tuple[Any, Any]:

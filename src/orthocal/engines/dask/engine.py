@@ -24,9 +24,9 @@ from orthocal.nuisances import Nuisance
 from orthocal.nuisances.recipe import Recipe
 from orthocal.roles import Roles
 
-METHODS = {name: name for name in ("isotonic", "linear", "histogram", "identity")} | {"auto": "isotonic"}
+SUMMED_METHODS = {name: name for name in ("isotonic", "linear", "histogram", "identity")} | {"auto": "isotonic"}
 """Methods that sums are enough for, by what they are asked for as."""
-MOST_ALIKE = 10
+MOST_PER_KEY = 10
 """Rows that may share one key, about: a hold-out of fewer and larger lumps would be unlike the other rows."""
 
 
@@ -76,7 +76,7 @@ class DaskEngine:
     def sides(self) -> tuple[int, int]:
         """How many rows maps are fitted on, and how many they are judged on; rows must be told apart to be held out."""
         found, roles = self.division, self.roles
-        if self.holdout and not (roles.groups or roles.key) and found.alike > MOST_ALIKE:
+        if self.holdout and not (roles.groups or roles.key) and found.alike > MOST_PER_KEY:
             raise OrthocalError(
                 f"Rows must be told apart to be held out at random; about {found.alike:.0f} are alike in every column. Name a "
                 "column that differs with --key, or use --holdout 0."
@@ -85,12 +85,12 @@ class DaskEngine:
         require_both_sides(self.holdout, found.rows, fitted, judging)
         return fitted, judging
 
-    def trial(self, method: Any) -> DaskTrial:
+    def trial(self, method: Any) -> DaskJudgedMap:
         """Fit a map on the rows that are not held out."""
-        require_one_of(method, METHODS, "method")
+        require_one_of(method, SUMMED_METHODS, "method")
         calibrator = CausalCalibrator(
             self.effect,
-            METHODS[method],
+            SUMMED_METHODS[method],
             folds=self.folds,
             learners=self.recipe.learners,
             clip=self.recipe.clip,
@@ -102,8 +102,8 @@ class DaskEngine:
         if self.holdout:
             kept, held = divided(self.frame, self.roles.told_apart_by, self.holdout, self.recipe.random_state)
         calibrator.fit(kept, **self.roles.arguments)
-        reason = "" if METHODS[method] == method else f"{meaning_of(method)}."
-        return DaskTrial(calibrator=calibrator, held=held, reason=reason, rows=self.sides[1], by=self.roles.by)
+        reason = "" if SUMMED_METHODS[method] == method else f"{meaning_of(method)}."
+        return DaskJudgedMap(calibrator=calibrator, held=held, reason=reason, rows=self.sides[1], by=self.roles.by)
 
     def errors_again(self, method: Any, times: int) -> list[tuple[float, float]]:  # noqa: ARG002
         """Return nothing: on as many rows other draws of the folds hardly move the error, and passes are dear."""
@@ -120,7 +120,7 @@ class DaskEngine:
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
-class DaskTrial:
+class DaskJudgedMap:
     """A fitted map, and the frame of rows it is judged on."""
 
     calibrator: CausalCalibrator
@@ -156,5 +156,5 @@ class DaskTrial:
 
 def meaning_of(method: str) -> str:
     """Say what a method means here."""
-    meant = METHODS[method]
+    meant = SUMMED_METHODS[method]
     return meant if meant == method else f"{meant}, which {method} means on Dask"

@@ -8,7 +8,7 @@ import numpy as np
 
 from orthocal.arrays import Booleans, Integers
 from orthocal.engines.dask.labels import canonical
-from orthocal.hashing import mixed
+from orthocal.hashing import scrambled
 
 if TYPE_CHECKING:
     import numpy.typing as npt
@@ -28,9 +28,9 @@ def keys_of(frame: Any) -> npt.NDArray[np.uint64]:
 
 def folds_of(key: npt.NDArray[np.uint64], folds: int, seed: int) -> Integers:
     """Return the fold of each key."""
-    return np.asarray(mixed(key, seed) % np.uint64(folds), dtype=np.int64)
+    return np.asarray(scrambled(key, seed) % np.uint64(folds), dtype=np.int64)
 
 
 def sampled(key: npt.NDArray[np.uint64], share: float, seed: int) -> Booleans:
     """Return which keys are in a sample of about this share; another draw than the folds."""
-    return np.asarray(mixed(mixed(key, seed), 1) < np.uint64(min(share, 1.0) * float(2**64 - 2**11)))
+    return np.asarray(scrambled(scrambled(key, seed), 1) < np.uint64(min(share, 1.0) * float(2**64 - 2**11)))

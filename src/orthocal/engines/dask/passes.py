@@ -34,7 +34,7 @@ def each(parts: Sequence[Any], function: Callable[..., T], *shared: Any, first: 
     return [heard.answer for heard in _checked(dask.compute(*_tasks(parts, function, shared, first)))]
 
 
-def merged(parts: Sequence[Any], function: Callable[..., T | None], merge: Callable[[T, T], T], *shared: Any) -> T:
+def reduced(parts: Sequence[Any], function: Callable[..., T | None], merge: Callable[[T, T], T], *shared: Any) -> T:
     """Return the answers of all partitions merged, in order, in steps of a few."""
     import dask
 

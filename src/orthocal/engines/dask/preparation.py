@@ -12,7 +12,7 @@ from orthocal.calibration.effect_models import prediction_of
 from orthocal.effects import Effect, SummedEffect, sums_of
 from orthocal.effects.origin import origin_of
 from orthocal.engines.dask.partition_loss import Job, fitted_of, known_of, observed
-from orthocal.engines.dask.passes import merged, partitions
+from orthocal.engines.dask.passes import partitions, reduced
 from orthocal.engines.dask.separable import require_separable, require_separable_targets, stand_ins
 from orthocal.engines.dask.source import Source
 from orthocal.engines.dask.training import (
@@ -133,16 +133,16 @@ def _learnt(frame: Any, job: Job, recipe: Recipe) -> tuple[Job, dict[str, Any]]:
     return replace(job, trained=trained), {t.nuisance.name: t.models[0].model for t in trained}
 
 
-class Facts(NamedTuple):
+class Totals(NamedTuple):
     """What the loss of a row must know of all rows."""
 
     sums: dict[str, Any]
     bounds: tuple[float, float]
 
-    def merge(self, other: Facts) -> Facts:
+    def merge(self, other: Totals) -> Totals:
         """Of both."""
         low, high = zip(self.bounds, other.bounds, strict=True)
-        return Facts({name: _added(one, other.sums[name]) for name, one in self.sums.items()}, (min(low), max(high)))
+        return Totals({name: _added(one, other.sums[name]) for name, one in self.sums.items()}, (min(low), max(high)))
 
 
 def _added(one: Any, other: Any) -> Any:
@@ -158,17 +158,17 @@ def with_sums(source: Source) -> Source:
     """Return the source with what its effect must know of all rows, where it must."""
     if not isinstance(source.job.effect, SummedEffect):
         return source
-    facts = merged(source.parts, _facts, Facts.merge, source.job)
+    facts = reduced(source.parts, _facts, Totals.merge, source.job)
     bounds = facts.bounds if np.isfinite(facts.bounds).all() else None
     return replace(source, job=replace(source.job, sums=facts.sums, bounds=bounds))
 
 
-def _facts(part: Any, job: Job) -> Facts:
+def _facts(part: Any, job: Job) -> Totals:
     observations = observed(part, job.roles, job.encoding)
     fitted = fitted_of(part, observations, job)
     sums = sums_of(job.effect, observations, fitted)
     loss = job.effect.loss(observations, replace(fitted, sums=_harmless(sums)))
-    return Facts(sums, loss.bounds)
+    return Totals(sums, loss.bounds)
 
 
 def _harmless(sums: dict[str, Any]) -> dict[str, Any]:

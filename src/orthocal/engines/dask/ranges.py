@@ -11,7 +11,7 @@ import numpy as np
 from orthocal.assessment.row_order import settled_order
 from orthocal.assessment.sweeps import Piece, Question, Rows
 from orthocal.engines.dask.partition_loss import Job
-from orthocal.engines.dask.source import Source, judged
+from orthocal.engines.dask.source import Source, prediction_and_loss
 from orthocal.errors import OrthocalError
 from orthocal.losses import Loss, columns_of, of_columns
 from orthocal.maps import Map
@@ -104,7 +104,7 @@ def _table(part: Any, number: int, job: Job, map_: Map | None, like: Loss) -> An
     if not len(part):
         return _table_like(like, job.roles.by)
     try:
-        prediction, loss = judged(part, job, map_)
+        prediction, loss = prediction_and_loss(part, job, map_)
         by = {f"by {name}": as_labels(part[name], f"by[{name!r}]").astype(object) for name in job.roles.by}
     except OrthocalError as error:
         raise OrthocalError(f"Partition {number}: {error}") from None

@@ -10,9 +10,9 @@ import numpy as np
 
 from orthocal.arrays import Floats
 from orthocal.engines.dask.partition_loss import Job, loss_of
-from orthocal.engines.dask.passes import each, merged, partitions
+from orthocal.engines.dask.passes import each, partitions, reduced
 from orthocal.engines.dask.sketches import Sketch
-from orthocal.engines.dask.summaries import Bracketed, Cells, Line, Pairs
+from orthocal.engines.dask.summaries import Bracketed, GridCells, LineSums, Pairs
 from orthocal.errors import OrthocalError, UnavailableError
 from orthocal.losses import Loss, QuadraticLoss, without_overlap
 from orthocal.maps import Map
@@ -63,7 +63,7 @@ class Source:
     @cached_property
     def sketch(self) -> Sketch:
         """Of all predictions."""
-        return merged(self.prediction_parts, _sketch, Sketch.merge, self.job, self.map, self.kept)
+        return reduced(self.prediction_parts, _sketch, Sketch.merge, self.job, self.map, self.kept)
 
     @cached_property
     def rough_sketch(self) -> Sketch:
@@ -80,27 +80,27 @@ class Source:
 
     def bracketed(self, brackets: Floats) -> Bracketed:
         """Return sums between the ends of intervals, and the rows inside them."""
-        return merged(self.parts, _bracketed, Bracketed.merge, self.job, self.map, brackets)
+        return reduced(self.parts, _bracketed, Bracketed.merge, self.job, self.map, brackets)
 
-    def line(self) -> Line:
+    def line(self) -> LineSums:
         """Return the moments of a straight line."""
-        return merged(self.parts, _line, Line.merge, self.job, self.map, self.pivot)
+        return reduced(self.parts, _line, LineSums.merge, self.job, self.map, self.pivot)
 
-    def cells(self, edges: Floats, *, bounded: bool = False) -> Cells:
+    def cells(self, edges: Floats, *, bounded: bool = False) -> GridCells:
         """Return the sums of the cells between these edges."""
-        return merged(self.parts, _cells, Cells.merge, self.job, self.map, edges, bounded)
+        return reduced(self.parts, _cells, GridCells.merge, self.job, self.map, edges, bounded)
 
     def pairs(self, cells: int, steps: int) -> tuple[Floats, Any]:
         """Return (prediction, loss) of all rows, those with nearly the same prediction and outcome put together."""
         edges, outcomes = self.sketch.grid(cells), self.outcomes.grid(steps)
         highest = float(self.sketch.level[-1]), float(self.outcomes.level[-1])
-        found = merged(self.parts, _pairs, Pairs.merge, self.job, self.map, self.level_map, edges, outcomes)
+        found = reduced(self.parts, _pairs, Pairs.merge, self.job, self.map, self.level_map, edges, outcomes)
         return found.rows(self.like, edges, outcomes, highest)
 
     @cached_property
     def outcomes(self) -> Sketch:
         """Of all outcomes."""
-        return merged(self.parts, _outcomes, Sketch.merge, self.job, self.kept)
+        return reduced(self.parts, _outcomes, Sketch.merge, self.job, self.kept)
 
     @cached_property
     def _first(self) -> tuple[Loss, float]:
@@ -159,7 +159,7 @@ def _sketch(part: Any, job: Job, map_: Map | None, keep: int) -> Sketch | None:
     return Sketch.of(prediction, weight, keep) if len(prediction) else None
 
 
-def judged(part: Any, job: Job, map_: Map | None) -> tuple[Floats, Any]:
+def prediction_and_loss(part: Any, job: Job, map_: Map | None) -> tuple[Floats, Any]:
     """Return the predictions of a partition, calibrated where there is a map, and their loss there."""
     prediction, loss = loss_of(part, job)
     if map_ is not None:
@@ -168,25 +168,25 @@ def judged(part: Any, job: Job, map_: Map | None) -> tuple[Floats, Any]:
 
 
 def _quadratic(part: Any, job: Job, map_: Map | None) -> tuple[Floats, QuadraticLoss]:
-    prediction, loss = judged(part, job, map_)
+    prediction, loss = prediction_and_loss(part, job, map_)
     assert isinstance(loss, QuadraticLoss)  # noqa: S101  # others are not summed
     return prediction, loss
 
 
-def _line(part: Any, job: Job, map_: Map | None, pivot: float) -> Line | None:
+def _line(part: Any, job: Job, map_: Map | None, pivot: float) -> LineSums | None:
     prediction, loss = _quadratic(part, job, map_)
-    return Line.of(prediction, loss, pivot) if len(prediction) else None
+    return LineSums.of(prediction, loss, pivot) if len(prediction) else None
 
 
-def _cells(part: Any, job: Job, map_: Map | None, edges: Floats, bounded: bool) -> Cells | None:
+def _cells(part: Any, job: Job, map_: Map | None, edges: Floats, bounded: bool) -> GridCells | None:
     prediction, loss = _quadratic(part, job, map_)
-    return Cells.of(prediction, loss, edges, bounded=bounded) if len(prediction) else None
+    return GridCells.of(prediction, loss, edges, bounded=bounded) if len(prediction) else None
 
 
 def _pairs(
     part: Any, job: Job, map_: Map | None, level_map: Map | None, edges: Floats, outcomes: Floats
 ) -> Pairs | None:
-    prediction, loss = judged(part, job, map_)
+    prediction, loss = prediction_and_loss(part, job, map_)
     if level_map is not None:
         loss = loss.at(level_map.predict(prediction))
     return Pairs.of(prediction, loss, edges, outcomes) if len(prediction) else None
@@ -212,5 +212,5 @@ def _spread(parts: list[Any]) -> list[Any]:
 
 
 def _few(part: Any, job: Job, map_: Map | None) -> tuple[Loss, float] | None:
-    prediction, loss = judged(part, job, map_)
+    prediction, loss = prediction_and_loss(part, job, map_)
     return (loss[np.arange(min(len(loss), 2))], float(prediction.mean())) if len(prediction) else None

@@ -19,7 +19,7 @@ CELLS, UNEVEN = 2**16, 32
 """Of the grid on which a map is fitted in one pass; and times its share that a cell may hold before the grid is drawn again."""
 
 
-class Line(NamedTuple):
+class LineSums(NamedTuple):
     r"""Moments of a straight line about a pivot, which is the same for all parts.
 
     Parameters
@@ -37,15 +37,15 @@ class Line(NamedTuple):
     rows: int
 
     @classmethod
-    def of(cls, prediction: Floats, loss: QuadraticLoss, pivot: float) -> Line:
+    def of(cls, prediction: Floats, loss: QuadraticLoss, pivot: float) -> LineSums:
         """Of some rows."""
         x, n, d = prediction - pivot, loss.numerator, loss.denominator
         sums = np.array([d.sum(), n.sum(), d @ x, n @ x, (d * x) @ x])
         return cls(sums, float(prediction.min()), float(prediction.max()), len(prediction))
 
-    def merge(self, other: Line) -> Line:
+    def merge(self, other: LineSums) -> LineSums:
         """Of both."""
-        return Line(
+        return LineSums(
             self.sums + other.sums, min(self.low, other.low), max(self.high, other.high), self.rows + other.rows
         )
 
@@ -60,7 +60,7 @@ class Line(NamedTuple):
 
 
 @dataclass(frozen=True, eq=False)
-class Cells:
+class GridCells:
     """Sums of rows by cells of the prediction.
 
     Parameters
@@ -84,7 +84,7 @@ class Cells:
     squares: Floats
 
     @classmethod
-    def of(cls, prediction: Floats, loss: QuadraticLoss, edges: Floats, *, bounded: bool) -> Cells:
+    def of(cls, prediction: Floats, loss: QuadraticLoss, edges: Floats, *, bounded: bool) -> GridCells:
         """Of some rows, which are sorted, so that cells are runs."""
         order, level = ordered(prediction)
         runs, n = Runs(level, edges), loss.numerator[order]
@@ -104,11 +104,11 @@ class Cells:
         squares = np.array([squared, runs.sums(n * d), runs.sums(d * d)]) if bounded else np.empty((3, 0))
         return cls(total, mass, weight, rows, low, high, Counts.of(loss.weight, len(level)), squares)
 
-    def merge(self, other: Cells) -> Cells:
+    def merge(self, other: GridCells) -> GridCells:
         """Of both."""
         mass = self.denominator + other.denominator
         same = self.weight is self.denominator and other.weight is other.denominator
-        return Cells(
+        return GridCells(
             self.numerator + other.numerator,
             mass,
             mass if same else self.weight + other.weight,

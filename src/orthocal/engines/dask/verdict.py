@@ -14,7 +14,7 @@ from orthocal.assessment.sweeps import Rows
 from orthocal.effects.arms import warn_if_clipped
 from orthocal.effects.derivative import warn_if_unbalanced
 from orthocal.engines.dask.arm_overlap import SummedOverlap, overlap_in
-from orthocal.engines.dask.passes import merged
+from orthocal.engines.dask.passes import reduced
 from orthocal.engines.dask.ranges import DaskRows, ranges
 from orthocal.engines.dask.source import Source
 from orthocal.errors import OrthocalError
@@ -24,7 +24,7 @@ def judged(source: Source, settings: Settings) -> Assessment:
     """Return the verdict on a source's predictions."""
     overlap = None
     if source.has_overlap:
-        overlap = merged(source.parts, overlap_in, SummedOverlap.merge, source.job)
+        overlap = reduced(source.parts, overlap_in, SummedOverlap.merge, source.job)
         warn_if_clipped(overlap.clipped, overlap.clip)
         warn_if_unbalanced(overlap.balance)
     rows = DaskRows(ranges(source), source.like)

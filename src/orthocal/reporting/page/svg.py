@@ -20,7 +20,7 @@ INKS = {
 }
 """Colours of the plots, and what they are in a page, where light and dark differ."""
 
-SMALLEST = 0.6
+LEAST_SHOWN = 0.6
 """A drawing is never shown below this share of its size: its words would be too small; it scrolls instead."""
 
 
@@ -47,5 +47,5 @@ def _fit_for_a_page(drawing: str, name: str) -> str:
     head, rest = drawing.split(">", 1)
     width = float(re.search(r'width="([\d.]+)pt"', head).group(1))  # type: ignore[union-attr]  # matplotlib writes it
     head = re.sub(r'\b(width|height)="[\d.]+pt"', "", head)
-    style = f'style="max-width: {width:.0f}pt; min-width: {SMALLEST * width:.0f}pt"'
+    style = f'style="max-width: {width:.0f}pt; min-width: {LEAST_SHOWN * width:.0f}pt"'
     return f'{head} {style} fill="currentColor" aria-hidden="true" focusable="false">{rest}'
