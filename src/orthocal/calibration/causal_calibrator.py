@@ -12,7 +12,7 @@ from sklearn.base import BaseEstimator
 from orthocal.arrays import Floats
 from orthocal.calibration.effect_models import given_or_asked, prediction_of
 from orthocal.calibration.guarantee import Guarantee, Outcomes, guarantee_of
-from orthocal.calibration.refinement import fit_calibrator
+from orthocal.calibration.refinement import out_of_fold
 from orthocal.calibration.schemes import SCHEMES, Plan
 from orthocal.calibration.sklearn_api import (
     EffectParameter,
@@ -20,6 +20,7 @@ from orthocal.calibration.sklearn_api import (
     effect_parameter,
     html_of,
     mime_bundle_of,
+    parameters_of,
     remember_columns,
     require_columns_of,
     tags_of,
@@ -100,7 +101,7 @@ class CausalCalibrator(BaseEstimator):  # type: ignore[misc]
     array([0., 1.])
     """
 
-    effect = EffectParameter()
+    effect, get_params = EffectParameter(), parameters_of
     __sklearn_tags__, _repr_html_, _repr_mimebundle_ = tags_of, html_of, mime_bundle_of
 
     def __init__(
@@ -195,10 +196,6 @@ class CausalCalibrator(BaseEstimator):  # type: ignore[misc]
         require_columns_of(self, X)
         return alike(self.map_.predict(prediction_of(self.estimator, X, self._chosen_effect)), X)
 
-    def get_params(self, deep: bool = True) -> dict[str, Any]:
-        """Return the parameters, `effect` among them, whose attribute is a method."""
-        return {**super().get_params(deep), "effect": effect_parameter(self)}
-
     def score(
         self,
         X: Any,
@@ -270,21 +267,14 @@ class CausalCalibrator(BaseEstimator):  # type: ignore[misc]
             raise OrthocalError(
                 f"`honest_prediction_` must have scheme='cross'; it is {scheme!r}. Judge the map on rows not in `rows_`."
             )
-        fold, prediction = self._require_fitted().learnt_.map_fold, self.prediction_
-        honest = np.empty(len(prediction))
-        for k in np.unique(fold):
-            others = np.flatnonzero(fold != k)
-            rest = self.loss_[others]
-            own = fit_calibrator(self.fitted_method_, prediction[others], rest, self.fitted_refinements_, fold[others])
-            honest[fold == k] = own.predict(prediction[fold == k])
-        return honest
+        fold = self._require_fitted().learnt_.map_fold
+        return out_of_fold(self.fitted_method_, self.prediction_, self.loss_, self.fitted_refinements_, fold)
 
     @property
     def boxed_(self) -> float:
         """Share of the fitted rows whose calibrated prediction sits on a bound of the loss."""
-        low, high = self.loss_.bounds
-        calibrated = self.map_.predict(self.prediction_)
-        return float(np.mean((calibrated <= low) | (calibrated >= high)))
+        (low, high), after = self.loss_.bounds, self.map_.predict(self.prediction_)
+        return float(np.mean((after <= low) | (after >= high)))
 
     def guarantee(self, delta: float = 0.05, *, outcome_range: tuple[float, float] | None = None) -> Guarantee:
         """Return a bound on the calibration error that holds with probability 1 - `delta` (scheme "three-way" only).

@@ -21,6 +21,7 @@ from orthocal.calibration.sklearn_api import (
     effect_parameter,
     html_of,
     mime_bundle_of,
+    parameters_of,
     remember_columns,
     require_columns_of,
     tags_of,
@@ -94,7 +95,7 @@ class CrossCalibratedModel(BaseEstimator):  # type: ignore[misc]
     (2,)
     """
 
-    effect = EffectParameter()
+    effect, get_params = EffectParameter(), parameters_of
     __sklearn_tags__, _repr_html_, _repr_mimebundle_ = tags_of, html_of, mime_bundle_of
 
     def __init__(
@@ -175,10 +176,6 @@ class CrossCalibratedModel(BaseEstimator):  # type: ignore[misc]
         effect = new_effect(effect_parameter(self))
         answers = np.stack([prediction_of(model, asked, effect) for model in self.models_])
         return alike(self.map_.predict(np.asarray(COMBINE[self.combine](answers, axis=0))), X)
-
-    def get_params(self, deep: bool = True) -> dict[str, Any]:
-        """Return the parameters, `effect` among them, whose attribute is a method."""
-        return {**super().get_params(deep), "effect": effect_parameter(self)}
 
     def _recipe(self) -> Recipe:
         return Recipe(self.learners, self.clip, self.random_state, self.n_jobs).seeded

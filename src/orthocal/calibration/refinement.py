@@ -59,3 +59,13 @@ def _levels(method: Calibrator, prediction: Floats, loss: Loss, fold: Integers |
         others, own = np.flatnonzero(fold != k), fold == k
         level[own] = new_calibrator(method).fit(prediction[others], loss[others]).predict(prediction[own])
     return level
+
+
+def out_of_fold(method: str | Calibrator, prediction: Floats, loss: Loss, refinements: int, fold: Integers) -> Floats:
+    """Return each row's calibrated prediction by a map fitted without its fold."""
+    honest = np.empty(len(prediction))
+    for k in np.unique(fold):
+        others = np.flatnonzero(fold != k)
+        own = fit_calibrator(method, prediction[others], loss[others], refinements, fold[others])
+        honest[fold == k] = own.predict(prediction[fold == k])
+    return honest

@@ -37,6 +37,11 @@ def effect_parameter(estimator: Any) -> str | Effect:
     return given
 
 
+def parameters_of(self: Any, deep: bool = True) -> dict[str, Any]:
+    """Return the parameters, `effect` among them, whose attribute is a method."""
+    return {**BaseEstimator.get_params(self, deep), "effect": effect_parameter(self)}
+
+
 def effect_between(estimator: Any, X: Any, T0: Any = None, T1: Any = None) -> Any:
     """Return the calibrated effect of each row, asked for as EconML's models are.
 

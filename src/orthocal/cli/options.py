@@ -1,6 +1,8 @@
 """What can be asked on the command line: an option is one field, with its help, of the record that commands receive."""
 
+import ast
 import inspect
+import pkgutil
 from collections.abc import Callable
 from dataclasses import MISSING, dataclass, fields
 from importlib import import_module
@@ -13,14 +15,22 @@ EFFECT, LEARNING, VERDICT, ENGINE, RESULTS = "Effect", "Learning", "Verdict", "D
 """Panels of the help. What stands in the first three goes by its own name to the effect, to the assessment, and to the engine."""
 
 
+def _names(package: str, registry: str) -> str:
+    """Return the names of a registry, read from its source: help must be quick, and true."""
+    tree = ast.parse(pkgutil.get_data("orthocal", f"{package}/__init__.py") or b"")
+    (found,) = [
+        node.value for node in tree.body if isinstance(node, ast.AnnAssign) and ast.unparse(node.target) == registry
+    ]
+    *names, last = [ast.literal_eval(key) for key in found.keys]  # type: ignore[union-attr]
+    return f"{', '.join(names)} or {last}"
+
+
 def _option(name: str, text: str, panel: str | None = None) -> Any:
     return typer.Option(name, help=text, rich_help_panel=panel)
 
 
 Out = Annotated[Path, _option("--out", "Folder for the results.", RESULTS)]
-Method = Annotated[
-    str, _option("--method", "auto, identity, constant, shift, linear, isotonic, histogram, spline or platt.")
-]
+Method = Annotated[str, _option("--method", f"{_names('calibrators', 'CALIBRATORS')}.")]
 Prediction = Annotated[
     list[str], _option("--prediction", "Column of predicted effects, by a model not trained on these rows.")
 ]
@@ -60,9 +70,7 @@ class Options:
         str | None,
         _option("--key", "Column that tells rows apart, by which folds are drawn; their contents if left out."),
     ] = None
-    effect: Annotated[
-        str, _option("--effect", "cate, late, derivative, quantile, overlap, catt, relative, cvar or expectile.")
-    ] = "cate"
+    effect: Annotated[str, _option("--effect", f"{_names('effects', 'EFFECTS')}.")] = "cate"
     arm: Annotated[str | None, _option("--arm", "Treatment level whose effect is judged; 1 if left out.", EFFECT)] = (
         None
     )

@@ -12,7 +12,7 @@ from sklearn.base import BaseEstimator
 from orthocal.assessment import Assessment, Comparison
 from orthocal.assessment.settings import Settings
 from orthocal.calibration.effect_models import prediction_of
-from orthocal.calibration.sklearn_api import EffectParameter, UnfittedError, effect_parameter
+from orthocal.calibration.sklearn_api import EffectParameter, UnfittedError, effect_parameter, parameters_of
 from orthocal.calibrators import Calibrator
 from orthocal.effects import Effect, new_effect
 from orthocal.engines.dask.comparison import compared
@@ -87,7 +87,7 @@ class CausalCalibrator(BaseEstimator):  # type: ignore[misc]
     array([0., 1.])
     """
 
-    effect = EffectParameter()
+    effect, get_params = EffectParameter(), parameters_of
 
     def __init__(
         self,
@@ -228,10 +228,6 @@ class CausalCalibrator(BaseEstimator):  # type: ignore[misc]
         """
         return compared(judged_source(self, frame, calibrated=False), self.map_, level=level, cost=cost)
 
-    def get_params(self, deep: bool = True) -> dict[str, Any]:
-        """Return the parameters, `effect` among them, whose attribute is a method."""
-        return {**super().get_params(deep), "effect": effect_parameter(self)}
-
     def _source(self, frame: Any, roles: Roles, all_covariates: bool) -> Source:
         effect = new_effect(effect_parameter(self))
         if self.scheme != "cross":
@@ -251,61 +247,6 @@ class CausalCalibrator(BaseEstimator):  # type: ignore[misc]
                 "This CausalCalibrator must be fitted first. Call fit(frame, outcome=..., treatment=...)."
             )
         return self
-
-
-def assess(
-    frame: Any,
-    *,
-    outcome: str,
-    treatment: str,
-    prediction: str,
-    effect: str | Effect = "cate",
-    covariates: Sequence[str] | None = None,
-    instrument: str | None = None,
-    sample_weight: str | None = None,
-    groups: str | None = None,
-    key: str | None = None,
-    nuisances: Mapping[str, Any] | None = None,
-    learners: Mapping[str, Any] | None = None,
-    folds: int = 5,
-    clip: float = 0.01,
-    sample: int | None = None,
-    bins: int = 10,
-    level: float = 0.95,
-    cost: float | None = None,
-    by: Sequence[str] = (),
-    draws: int = 1000,
-    random_state: int | None = None,
-) -> Assessment:
-    """Judge a column of predicted effects of a ``dask.dataframe``: the numbers of `orthocal.assess`, wherever the rows are.
-
-    Parameters
-    ----------
-    frame : dask.dataframe.DataFrame
-    outcome, treatment, prediction, covariates, instrument, sample_weight, groups, key, nuisances
-        As in `CausalCalibrator.fit`.
-    effect, learners, folds, clip, sample
-        As in `CausalCalibrator`.
-    by : sequence of str
-        Columns of subgroups, of at most 12 levels each.
-    bins, level, cost, draws, random_state
-        As in `orthocal.assess`.
-    """
-    roles = Roles(
-        outcome=outcome,
-        treatment=treatment,
-        prediction=prediction,
-        instrument=instrument,
-        sample_weight=sample_weight,
-        groups=groups,
-        key=key,
-        covariates=tuple(covariates or ()),
-        nuisances=dict(nuisances or {}),
-        by=tuple(by),
-    )
-    recipe = Recipe(learners, clip, random_state, sample=sample)
-    source = prepared(frame, roles, new_effect(effect), folds, recipe, all_covariates=covariates is None)
-    return judged(source, Settings(bins=bins, level=level, cost=cost, draws=draws, random_state=random_state))
 
 
 def judged_source(calibrator: Any, frame: Any, by: tuple[str, ...] = (), *, calibrated: bool) -> Source:
