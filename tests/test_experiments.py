@@ -66,7 +66,11 @@ class Dice:
     def findings(self, rows):
         table = Table("Values", ("row", "value"), tuple((row["kind"], f"{row['value']:.3f}") for row in rows))
         return Findings(
-            (table,), (Claim("Values are < 1.", True, "all"), Claim("Values > 1.", False, "none")), (), ("x",), "Two."
+            tables=(table,),
+            claims=(Claim("Values are < 1.", True, "all"), Claim("Values > 1.", False, "none")),
+            blocks=(),
+            notes=("x",),
+            answer="Two.",
         )
 
 

@@ -31,7 +31,7 @@ from orthocal.nuisances.recipe import Recipe
 from orthocal.observations import Observations, observe
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, kw_only=True)
 class Orthogonal:
     """A loss with all that was learnt on the way.
 
@@ -168,7 +168,15 @@ def learn_cross(
     number = int(folds) if drawing else len(np.unique(cast("Integers", fold)))
     loss = stamped(loss_of_all(effect, observations, fitted), effect, wanted, known, number, recipe, len(observations))
     every = np.arange(len(observations))
-    return Orthogonal(loss, fitted.values, observations.prediction, fold, every, number, recipe.random_state)
+    return Orthogonal(
+        loss=loss,
+        nuisances=fitted.values,
+        prediction=observations.prediction,
+        fold=fold,
+        rows=every,
+        folds=number,
+        seed=recipe.random_state,
+    )
 
 
 def learn_split(
@@ -204,7 +212,7 @@ def learn_given_split(
     rows = used[part == 1]
     rest = observations[rows]
     loss = stamped(loss_of_all(effect, rest, fitted), effect, wanted, known, len(np.unique(part)), recipe, len(part))
-    return Orthogonal(loss, fitted.values, rest.prediction, part[part == 1], rows)
+    return Orthogonal(loss=loss, nuisances=fitted.values, prediction=rest.prediction, fold=part[part == 1], rows=rows)
 
 
 def _learning_order(

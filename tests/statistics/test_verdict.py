@@ -72,7 +72,17 @@ def plain_moments(t, residual):
     mean, variance = by_bin.mean(1), by_bin.var(1, ddof=1) / size
     mass, freedom = np.full(BINS, float(size)), np.full(BINS, size - 1.0)
     shares, edges = np.eye(BINS) * size / n**2, t[size - 1 : -1 : size]
-    return Binned(edges, mass.astype(int), mass, mean, mean**2 - variance, np.diag(variance), n, shares, freedom)
+    return Binned(
+        edges=edges,
+        size=mass.astype(int),
+        mass=mass,
+        residual=mean,
+        pairs=mean**2 - variance,
+        covariance=np.diag(variance),
+        clusters=n,
+        share_variance=shares,
+        freedom=freedom,
+    )
 
 
 def integral(error):

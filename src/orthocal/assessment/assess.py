@@ -253,12 +253,12 @@ def _average(rows: Rows, level: float) -> Stage[Average]:
     if np.isfinite(rows.like.bounds).all():  # a minimiser that is searched for: its score is in other units than itself
         interval = yield from score_interval(rows, effect, error, critical)
     return Average(
-        float(pulled / total),
-        effect,
-        error,
-        interval,
-        gap,
-        (gap - critical * gap_error, gap + critical * gap_error),
+        prediction=float(pulled / total),
+        effect=effect,
+        standard_error=error,
+        interval=interval,
+        excess=gap,
+        excess_interval=(gap - critical * gap_error, gap + critical * gap_error),
     )
 
 

@@ -33,7 +33,7 @@ MOST_LEVERAGE = 0.9
 """Cap on a row's share of its bin's mass, so that a row that makes up a bin does not make its variance infinite."""
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, kw_only=True)
 class Binned:
     r"""Residuals summed by bin and cluster (a row is its own cluster when there are no groups).
 
@@ -145,16 +145,16 @@ def residual_moments(rows: Rows, edges: Floats) -> Stage[Binned]:
         held = np.bincount(cells.unit, cells.mass)
         effective = effective_number(whole, float(held @ held))
     return Binned(
-        edges,
-        size.astype(np.int64) if cells is None else np.sum((yield partial(_sizes, edges=edges)), axis=0),
-        mass,
-        mean,
-        _pairs(mean, total**2 - squared, mass**2, mass_squared, covariance),
-        covariance,
-        clusters,
-        share_variance,
-        np.clip(mass**2 / mass_squared - 1, 1, size - 1),
-        effective,
+        edges=edges,
+        size=size.astype(np.int64) if cells is None else np.sum((yield partial(_sizes, edges=edges)), axis=0),
+        mass=mass,
+        residual=mean,
+        pairs=_pairs(mean, total**2 - squared, mass**2, mass_squared, covariance),
+        covariance=covariance,
+        clusters=clusters,
+        share_variance=share_variance,
+        freedom=np.clip(mass**2 / mass_squared - 1, 1, size - 1),
+        effective=effective,
     )
 
 

@@ -89,4 +89,12 @@ def concluded(found: Moments | Clusters, level: float, cost: float | None) -> Co
     mean, error, (low, high), effective = found.mean(DIFFERENCE, level)
     harm = float(t_law.sf(mean / error, effective - 1)) if error > 0 else float(mean <= 0)
     word = "improved" if high < 0 else "harmed" if low > 0 else "no detectable change"
-    return Comparison(mean, error, (low, high), harm, word, level, decision)
+    return Comparison(
+        risk_difference=mean,
+        standard_error=error,
+        interval=(low, high),
+        p_value_harm=harm,
+        verdict=word,
+        level=level,
+        decision=decision,
+    )

@@ -65,7 +65,7 @@ class Decomposition:
     uncertainty: float | None
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, kw_only=True)
 class Value:
     """What decisions by the prediction are worth at a cost.
 
@@ -101,19 +101,19 @@ class Decision:
     interval: tuple[float, float]
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class Group:
     """The verdict in one subgroup; numbers are None where it has too few rows, sizes where a ratio effect has too little mass."""
 
     column: str
     level: str
     rows: int
-    error: float | None
-    interval: tuple[float, float] | None
-    excess: float | None
-    excess_interval: tuple[float, float] | None
-    p_value: float | None
-    p_value_adjusted: float | None
+    error: float | None = None
+    interval: tuple[float, float] | None = None
+    excess: float | None = None
+    excess_interval: tuple[float, float] | None = None
+    p_value: float | None = None
+    p_value_adjusted: float | None = None
 
 
 @dataclass(frozen=True)
@@ -141,7 +141,7 @@ class Curve:
     upper: Floats
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class Average:
     """Calibration in the large: the mean prediction beside the estimated average effect.
 

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, kw_only=True)
 class Assessment:
     """Whether a prediction can be believed under a loss.
 
@@ -129,7 +129,7 @@ class Assessment:
         return assessment_html(self)
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class Comparison:
     """Whether a change of predictions did good or harm.
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import replace
 from itertools import pairwise
 from typing import Any
 
@@ -32,10 +33,7 @@ def judge_groups(groups: Iterable[tuple[str, str, Rows]], bins: int, level: floa
     tested = [j for j, group in enumerate(found) if group.p_value is not None]
     adjusted = holm(np.array([found[j].p_value for j in tested], dtype=np.float64))
     by_place = dict(zip(tested, adjusted.tolist(), strict=True))
-    return tuple(
-        Group(g.column, g.level, g.rows, g.error, g.interval, g.excess, g.excess_interval, g.p_value, by_place.get(j))
-        for j, g in enumerate(found)
-    )
+    return tuple(replace(group, p_value_adjusted=by_place.get(j)) for j, group in enumerate(found))
 
 
 def subgroups(prediction: Floats, loss: Loss, by: Mapping[str, Any]) -> Iterator[tuple[str, str, Rows]]:
@@ -74,11 +72,11 @@ def _levels(name: str, values: Any, n: int) -> Iterator[tuple[str, Booleans]]:
 def _judge(name: str, label: str, rows: Rows, bins: int, level: float) -> Stage[Group]:
     count, units = sum((yield count_rows)), (yield from count_units(rows))
     if units < FEWEST_ROWS:
-        return Group(name, label, count, None, None, None, None, None, None)
+        return Group(column=name, level=label, rows=count)
     mass = yield from mean_mass(rows)
     if mass is not None and not mass.is_clear(level):  # no size without a mass, but a test: it needs none
         test, _ = yield from against_all(linear_test(rows, level), mass._replace(value=1.0))
-        return Group(name, label, count, None, None, None, None, test.p_value, None)
+        return Group(column=name, level=label, rows=count, p_value=test.p_value)
     edges = yield from cut(max(1, min(bins, count // ROWS_A_BIN)))
     tested = yield from against_all(residual_moments(rows, edges), mass)
     _, binned = yield from shown_bins(rows, tested, mass)
@@ -87,4 +85,14 @@ def _judge(name: str, label: str, rows: Rows, bins: int, level: float) -> Stage[
     reach = float(t_law.ppf((1 + level) / 2, effective - 1)) * error
     test, _ = yield from against_all(linear_test(rows, level), mass)
     interval = error_interval(binned, level)
-    return Group(name, label, count, size, interval, excess, (excess - reach, excess + reach), test.p_value, None)
+    return Group(
+        column=name,
+        level=label,
+        rows=count,
+        error=size,
+        interval=interval,
+        excess=excess,
+        excess_interval=(excess - reach, excess + reach),
+        p_value=test.p_value,
+        p_value_adjusted=None,
+    )

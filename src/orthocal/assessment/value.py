@@ -55,7 +55,15 @@ def decision_value(rows: Rows, cost: float, level: float) -> Stage[Value]:
     costs = yield from _quantiles(np.linspace(0.02, 0.98, CURVE), int(count))
     above, all_of = np.sum((yield partial(_gains_above, costs=costs)), axis=0)
     curve = {"cost": costs, "by_prediction": above / total, "everyone": all_of / total}
-    return Value(float(cost), mean, error, interval, float(treated / total), float(everyone / total), curve)
+    return Value(
+        cost=float(cost),
+        value=mean,
+        standard_error=error,
+        interval=interval,
+        share_treated=float(treated / total),
+        treating_everyone=float(everyone / total),
+        curve=curve,
+    )
 
 
 def _gains(piece: Piece, cost: float) -> tuple[float, ...]:

@@ -165,7 +165,14 @@ class CausalCalibrator(BaseEstimator):  # type: ignore[misc]
             key=key,
         )
         recipe = Recipe(self.learners, self.clip, self.random_state, self.n_jobs)
-        plan = Plan(self._chosen_effect, self.method, self.folds, self.split, self.refinements, recipe)
+        plan = Plan(
+            effect=self._chosen_effect,
+            method=self.method,
+            folds=self.folds,
+            split=self.split,
+            refinements=self.refinements,
+            recipe=recipe,
+        )
         learnt, calibrator = SCHEMES[self.scheme](plan, observations, X, nuisances)
         # Nothing is kept of a fit that failed, and nothing is left of the fit before.
         self.__dict__.pop("honest_prediction_", None)

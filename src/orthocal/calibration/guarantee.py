@@ -14,7 +14,7 @@ from orthocal.maps import StepMap
 from orthocal.orthogonal import Orthogonal
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class Guarantee:
     """A bound on the calibration error that holds with a stated probability, whatever the distribution of the data.
 
@@ -87,7 +87,7 @@ def guarantee_of(
         f"With probability {1 - delta:g} over the rows that gave the values, the calibration error is at most {bound:.3g} in "
         f"units of the effect, {verdict}. The nuisances' second-order error comes on top."
     )
-    return Guarantee(bound, 1 - delta, fewest, is_vacuous, text)
+    return Guarantee(bound=bound, probability=1 - delta, smallest_bin=fewest, is_vacuous=is_vacuous, text=text)
 
 
 def deviation_bound(

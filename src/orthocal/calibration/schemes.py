@@ -16,7 +16,7 @@ from orthocal.observations import Observations
 from orthocal.orthogonal import Orthogonal, learn_cross, learn_split
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class Plan:
     """What a scheme is told: the effect, the method and how to divide the rows.
 

@@ -53,7 +53,9 @@ def learn_three_way(
         loss = loss.at(_bin_levels(effect, observations[first], known, edges, recipe)[bins])
     edges, bins = _with_mass(edges, bins, loss)
     calibrator.map_ = StepMap(edges, constants(loss, bins, len(edges) + 1))
-    return Orthogonal(loss, learnt.nuisances, prediction[learnt.rows], learnt.fold, learnt.rows), calibrator
+    return Orthogonal(
+        loss=loss, nuisances=learnt.nuisances, prediction=prediction[learnt.rows], fold=learnt.fold, rows=learnt.rows
+    ), calibrator
 
 
 def _bin_levels(effect: Effect, rows: Observations, known: Mapping[str, Any], edges: Floats, recipe: Recipe) -> Floats:

@@ -20,7 +20,7 @@ WELL_BEHAVED = 5.0
 """Squared paired statistics that are believed, at most: 2 where noise is normal, and some more for chance."""
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class LeftOut:
     """What candidates predict, in the loss's own centre.
 
@@ -102,7 +102,13 @@ def left_out(
         raise OrthocalError(f"No candidate could be fitted; the first said: {next(iter(notes.values()))}")
     draws = [{name: units.standard(draw[name]) for name in able} for draw in draws]
     losses = {name: np.mean([by_unit(centred, centred.value(draw[name])) for draw in draws], axis=0) for name in able}
-    return LeftOut(centred, losses, draws, {name: units.standard(fitted[name]) for name in able}, notes)
+    return LeftOut(
+        loss=centred,
+        losses=losses,
+        draws=draws,
+        fitted={name: units.standard(fitted[name]) for name in able},
+        notes=notes,
+    )
 
 
 def _predicted(

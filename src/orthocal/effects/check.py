@@ -126,7 +126,7 @@ def _size(true: Floats) -> float:
     return 0.5 * float(np.std(true)) + 0.1 * float(np.abs(true).max())
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class OrthogonalityReport:
     """How far nuisance errors move the mean score, cell by cell.
 
@@ -208,7 +208,14 @@ def check_orthogonality(effect: Effect, population: Population) -> Orthogonality
     bias, second = float(np.abs(centre).max()), float(np.abs(up - 2 * centre + down).max() / (2 * STEP**2))
     scale = max(_typical_score(effect, population, prediction) for prediction in (truth, *elsewhere))
     passed = max(bias, *first.values(), *further.values()) <= TOLERANCE * scale
-    return OrthogonalityReport(bias, first, further, second, scale, bool(passed))
+    return OrthogonalityReport(
+        bias=bias,
+        first_order=first,
+        first_order_elsewhere=further,
+        second_order=second,
+        scale=scale,
+        passed=bool(passed),
+    )
 
 
 def mean_score(

@@ -46,13 +46,15 @@ def origin_of(
     """Say where a loss comes from."""
     words = words_of(effect)
     return Origin(
-        repr(effect),
-        words.estimand,
-        words.formula,
-        words.assumption,
-        {n.name: "given" if set(n.names) <= set(known) else " ".join(repr(learners[n.name]).split()) for n in wanted},
-        folds,
-        recipe.clip,
-        str(recipe.random_state) if isinstance(recipe.random_state, int) else "not recorded",
-        rows,
+        effect=repr(effect),
+        estimand=words.estimand,
+        formula=words.formula,
+        assumption=words.assumption,
+        learners={
+            n.name: "given" if set(n.names) <= set(known) else " ".join(repr(learners[n.name]).split()) for n in wanted
+        },
+        folds=folds,
+        clip=recipe.clip,
+        seed=str(recipe.random_state) if isinstance(recipe.random_state, int) else "not recorded",
+        rows=rows,
     )

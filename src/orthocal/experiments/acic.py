@@ -106,7 +106,11 @@ class Challenge:
         )
         claims = tuple(claim for size in sizes for claim in _claims(size, by_size[size]))
         return Findings(
-            tables, claims, (drawn,), _notes(rows, sizes), " ".join(_answer(size, by_size[size]) for size in sizes)
+            tables=tables,
+            claims=claims,
+            blocks=(drawn,),
+            notes=_notes(rows, sizes),
+            answer=" ".join(_answer(size, by_size[size]) for size in sizes),
         )
 
 

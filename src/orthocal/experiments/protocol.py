@@ -29,7 +29,7 @@ class Claim:
     measured: str
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class Findings:
     """What the rows of a run say.
 

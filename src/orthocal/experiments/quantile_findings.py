@@ -39,7 +39,9 @@ def findings_of(rows: Sequence[Row], wanted: Sequence[str]) -> Findings:
         blocks.append(_picture(own, size))
         claims += _claims(own, size)
     answer = " ".join(_answer(own, size) for size, own in by_size.items())
-    return Findings(tuple(tables), tuple(claims), tuple(blocks), _notes(list(by_size)), answer)
+    return Findings(
+        tables=tuple(tables), claims=tuple(claims), blocks=tuple(blocks), notes=_notes(list(by_size)), answer=answer
+    )
 
 
 def _values(rows: Sequence[Row], n: int, quantile: float, method: str, figure: str) -> Floats:

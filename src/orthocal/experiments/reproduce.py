@@ -48,11 +48,11 @@ def page_of(experiment: Experiment, found: Findings, rows: int, repeats: int) ->
     held = sum(claim.held is True for claim in found.claims)
     settings = ", ".join(f"{name} {value}" for name, value in experiment.settings().items())
     return Page(
-        experiment.title,
-        f"{held} of {len(found.claims)} claims held",
-        "good" if held == len(found.claims) else "open",
-        f"{experiment.question}\n{found.answer}",
-        (
+        title=experiment.title,
+        mark=f"{held} of {len(found.claims)} claims held",
+        tone="good" if held == len(found.claims) else "open",
+        lead=f"{experiment.question}\n{found.answer}",
+        sections=(
             Section("Claims, by what was measured", (Marked(tuple(_marked(claim) for claim in found.claims)),)),
             Section("Pictures", found.blocks),
             Section("Figures", found.tables),
@@ -65,7 +65,7 @@ def page_of(experiment: Experiment, found: Findings, rows: int, repeats: int) ->
                 ),
             ),
         ),
-        f"orthocal {__version__}, Python {platform.python_version()}",
+        foot=f"orthocal {__version__}, Python {platform.python_version()}",
     )
 
 

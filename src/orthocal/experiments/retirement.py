@@ -120,7 +120,11 @@ class Retirement:
         claims = tuple(claim for size in sizes for claim in _claims(size, by_size[size]))
         answer = " ".join(_answer(title, methods) for title, methods in panels.items())
         return Findings(
-            tables, claims, (box_plots,), _notes(households(self.table), len(by_size[sizes[0]]), sizes), answer
+            tables=tables,
+            claims=claims,
+            blocks=(box_plots,),
+            notes=_notes(households(self.table), len(by_size[sizes[0]]), sizes),
+            answer=answer,
         )
 
 

@@ -65,7 +65,7 @@ class Overlap:
         return {**summary, "effective_rows": self.effective_rows, "notes": list(self.notes), **balance}
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class Origin:
     """Where a loss comes from, so that another person can build it again.
 

@@ -59,7 +59,7 @@ class LineSums(NamedTuple):
         return line_of(numerator / mass, pivot + shift, second - shift * first, pulled - shift * numerator)
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, kw_only=True)
 class GridCells:
     """Sums of rows by cells of the prediction.
 
@@ -97,26 +97,45 @@ class GridCells:
             each = float(loss.weight[0])
             counts = Counts(len(level), each * len(level), each == np.floor(each), each, each)
             squares = np.array([squared, each * total, each**2 * rows]) if bounded else np.empty((3, 0))
-            return cls(total, mass := each * rows, mass, rows, low, high, counts, squares)
+            return cls(
+                numerator=total,
+                denominator=(mass := each * rows),
+                weight=mass,
+                rows=rows,
+                low=low,
+                high=high,
+                counts=counts,
+                squares=squares,
+            )
         d = loss.denominator[order]
         mass = runs.sums(d)
         weight = mass if loss.weight is loss.denominator else runs.sums(loss.weight[order])
         squares = np.array([squared, runs.sums(n * d), runs.sums(d * d)]) if bounded else np.empty((3, 0))
-        return cls(total, mass, weight, rows, low, high, Counts.of(loss.weight, len(level)), squares)
+        counts = Counts.of(loss.weight, len(level))
+        return cls(
+            numerator=total,
+            denominator=mass,
+            weight=weight,
+            rows=rows,
+            low=low,
+            high=high,
+            counts=counts,
+            squares=squares,
+        )
 
     def merge(self, other: GridCells) -> GridCells:
         """Of both."""
         mass = self.denominator + other.denominator
         same = self.weight is self.denominator and other.weight is other.denominator
         return GridCells(
-            self.numerator + other.numerator,
-            mass,
-            mass if same else self.weight + other.weight,
-            self.rows + other.rows,
-            np.minimum(self.low, other.low),
-            np.maximum(self.high, other.high),
-            self.counts.merge(other.counts),
-            self.squares + other.squares,
+            numerator=self.numerator + other.numerator,
+            denominator=mass,
+            weight=mass if same else self.weight + other.weight,
+            rows=self.rows + other.rows,
+            low=np.minimum(self.low, other.low),
+            high=np.maximum(self.high, other.high),
+            counts=self.counts.merge(other.counts),
+            squares=self.squares + other.squares,
         )
 
     @property

@@ -99,7 +99,7 @@ class Section:
     blocks: tuple[Block, ...]
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class Page:
     """A page: title, the answer first (a mark and a sentence), then sections."""
 

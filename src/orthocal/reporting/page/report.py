@@ -95,7 +95,9 @@ def report_page(
 
 def _page(title: str, mark: Mark, sections: list[Section], verdict: Assessment, how: dict[str, str]) -> Page:
     tone, word, sentences = mark
-    return Page(title, word, tone, sentences, (*sections, _how(verdict, how)), _foot())
+    return Page(
+        title=title, mark=word, tone=tone, lead=sentences, sections=(*sections, _how(verdict, how)), foot=_foot()
+    )
 
 
 def _several(title: str, verdicts: Mapping[str, Assessment], how: dict[str, str]) -> Page:
@@ -112,7 +114,14 @@ def _several(title: str, verdicts: Mapping[str, Assessment], how: dict[str, str]
     lead = " ".join(f"{word}: {', '.join(names)}." for word, names in words.items())
     count = len(words.get("Believable", []))
     first = next(iter(verdicts.values()))
-    return Page(title, f"{count} of {len(marks)} believable", tone, lead, (*sections, _how(first, how)), _foot())
+    return Page(
+        title=title,
+        mark=f"{count} of {len(marks)} believable",
+        tone=tone,
+        lead=lead,
+        sections=(*sections, _how(first, how)),
+        foot=_foot(),
+    )
 
 
 def _job_sections(done: Verified) -> list[Section]:
