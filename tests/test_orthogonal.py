@@ -99,12 +99,27 @@ def test_weights_reach_the_learners_that_take_them(simulated, learner):
         orthogonal_loss("cate", simulated.X, simulated.y, **args)
 
 
+def assert_finds_the_average(loss, effect):
+    """The weighted mean of the pseudo-outcomes is the average effect, but for four standard errors."""
+    mean = np.average(loss.target, weights=loss.weight)
+    error = np.sqrt(np.sum((loss.weight * (loss.target - mean)) ** 2)) / loss.weight.sum()
+    assert abs(mean - np.average(effect, weights=loss.weight)) < 4 * error < 1
+
+
 def test_learners_that_take_no_weights_serve_too(simulated):
     learners = {"outcome": KNeighborsRegressor(), "propensity": LogisticRegression()}
     weight = np.random.default_rng(0).uniform(0.5, 2, 1200)
-    orthogonal_loss(
-        "cate", simulated.X, simulated.y, treatment=simulated.treatment, sample_weight=weight, learners=learners
+    loss = orthogonal_loss(
+        "cate",
+        simulated.X,
+        simulated.y,
+        treatment=simulated.treatment,
+        sample_weight=weight,
+        learners=learners,
+        random_state=0,
     )
+    np.testing.assert_array_equal(loss.denominator, weight)
+    assert_finds_the_average(loss, simulated.effect)
 
 
 def test_a_learner_is_chosen_by_name_before_role(simulated):
@@ -166,7 +181,10 @@ def test_a_held_out_verdict_keeps_clusters_whole(simulated):
 @pytest.mark.parametrize("learner", [RandomForestRegressor(5, max_depth=3), GradientBoostingRegressor(n_estimators=5)])
 def test_ensembles_serve_as_learners(simulated, learner):
     learners = {"outcome": learner, "propensity": LogisticRegression()}
-    orthogonal_loss("cate", simulated.X, simulated.y, treatment=simulated.treatment, learners=learners, random_state=0)
+    args = {"treatment": simulated.treatment, "random_state": 0}
+    loss = orthogonal_loss("cate", simulated.X, simulated.y, learners=learners, **args)
+    assert_finds_the_average(loss, simulated.effect)
+    assert (loss.target != orthogonal_loss("cate", simulated.X, simulated.y, learners=FAST, **args).target).any()
 
 
 def test_a_rare_third_level_does_no_harm(simulated):
