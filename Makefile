@@ -5,7 +5,7 @@ BIN := $(VENV)/bin
 
 TOOLS := .venv-tools
 
-.PHONY: demo test test-slow test-tools test-browser lint bench docs clean
+.PHONY: demo test test-more test-slow test-tools test-browser lint bench docs clean
 
 $(VENV)/demo.stamp: pyproject.toml
 	$(PYTHON) -m venv $(VENV)
@@ -33,7 +33,11 @@ demo: $(VENV)/demo.stamp
 	$(BIN)/orthocal demo
 
 test: $(VENV)/dev.stamp
-	$(BIN)/python -m pytest --numprocesses 2 --cov --cov-report=term
+	$(BIN)/python -m pytest -m 'not slow and not more' --numprocesses 2 --cov --cov-report= --cov-fail-under=0
+
+# What takes longer: whole experiments, documentation, clusters of processes. Coverage is that of both.
+test-more: $(VENV)/dev.stamp
+	$(BIN)/python -m pytest -m 'more and not slow' --numprocesses 2 --cov --cov-append --cov-report=term
 
 test-slow: $(VENV)/dev.stamp
 	$(BIN)/python -m pytest tests/statistics -m slow -rA --numprocesses 2

@@ -8,6 +8,24 @@ from orthocal import QuadraticLoss
 from orthocal.datasets import simulate_cate
 
 mpl.use("Agg")
+MORE = {
+    "test_cli_dask",
+    "test_distributed",
+    "test_docs",
+    "test_equivariance",
+    "test_examples",
+    "test_experiments",
+    "test_nothing_lost",
+    "test_row_order",
+}
+"""Tests that start processes, run whole experiments or pages, or repeat others in many forms: `make test-more`."""
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_collection_modifyitems(items):
+    for item in items:
+        if item.path.stem in MORE or item.path.parent.name == "statistics":
+            item.add_marker("more")
 
 
 @pytest.fixture(scope="session")

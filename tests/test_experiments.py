@@ -240,7 +240,7 @@ def test_expected_loss_is_the_integral(quantile):
 def test_the_design_is_the_papers():
     rng = np.random.default_rng(0)
     slope = np.r_[np.ones(20), np.zeros(80)]
-    sample = quantiles.draw(20_000, slope, slope, rng)
+    sample = quantiles.draw_design(20_000, slope, slope, rng)
     assert np.std(sample.mean) == pytest.approx(np.sqrt(20), rel=0.03)
     assert np.std(sample.y - sample.mean) == pytest.approx(1, rel=0.03)
     low = sample.mean > 6  # minus the index is in the exponent: treatment is rare where it is large
@@ -349,7 +349,7 @@ def test_one_repetition_is_no_interval():
 
 
 def test_acic_reduced(tmp_path, capsys, monkeypatch):
-    monkeypatch.setattr(acic, "DRAWS", (1, 2))
+    monkeypatch.setattr(acic, "ACIC_DRAWS", (1, 2))
     rows = reproduced("acic", tmp_path, "--repeats", "1", "--learners", "default")
     assert [row["draw"] for row in rows] == ["1", "2"]
     assert float(rows[0]["T_base_mse"]) >= float(rows[0]["T_base_error"]) ** 2
