@@ -98,8 +98,9 @@ class DaskJob:
             **words_of_data(options, engine.effect, data, roles),
             "engine": words_of_engine(self.scheduler, options.jobs),
             "key": roles.groups or roles.key or "the contents of a row",
-            **learning,
+            "learners": learning["learners"],
             "sample": f"nuisances are learnt on about {min(self.sample, found.rows - found.held):,} rows",
+            **learning,
         }
         return words if method is None else {**words, **self._words_of_map(method)}
 
