@@ -295,3 +295,11 @@ def test_the_verdict_uses_the_bins_test():
     assert verdict.tests["range"].p_value > 0.0125
     assert verdict.verdict.startswith("There is evidence of miscalibration (bins test, p = ")
     assert is_detected(verdict)
+
+
+def test_a_walk_that_never_leaves_its_place_is_no_evidence():
+    """Two rows of each of 600 predictions, one as much above it as the other is below."""
+    prediction = np.repeat(np.arange(600.0), 2)
+    loss = QuadraticLoss(prediction + np.tile([1.0, -1.0], 600), np.ones(1200))
+    found = assess(prediction, loss, draws=10, random_state=0).tests["range"]
+    assert (found.statistic, found.p_value) == (0.0, 1.0)

@@ -40,7 +40,7 @@ def range_test(rows: Rows, draws: int, rng: np.random.Generator) -> Stage[TestRe
     variance = (sum(walk.jumps for walk in walks) + between) / 2 * count / max(count - 1, 1)
     if not variance > 0:
         return TestResult(None, None, "does not apply: no noise")
-    statistic = reach / float(np.sqrt(variance))
+    statistic = float(reach / np.sqrt(variance))
     if levels >= FEW_LEVELS:
         return TestResult(statistic, brownian_range_tail(statistic), "range of cumulated residuals, Brownian law")
     # The walk is seen where a prediction ends: under calibration its steps have mean 0 and variance sum r^2 of the tied rows.
@@ -114,6 +114,8 @@ def brownian_range_tail(x: float) -> float:
 
     One series converges fast for small x and gives the rest of the tail, the other for large x and gives the tail itself.
     """
+    if x <= 0:  # a walk that never leaves its place
+        return 1.0
     if x <= SERIES_MEET:
         # P(range <= x): 1 - series has no digits left of a small tail, so it is not used for large x.
         k = np.arange(20) + 0.5
