@@ -19,8 +19,7 @@ from sklearn.preprocessing import StandardScaler
 
 from orthocal import CATE, Isotonic, Linear
 from orthocal.datasets import SimulatedData, load_401ksubs, simulate_cate
-from orthocal.nuisances.learners import SETTINGS
-from orthocal.nuisances.recipe import Recipe
+from orthocal.nuisances.learners import SETTINGS, Recipe
 from orthocal.observations import observe
 from orthocal.orthogonal import learn_cross
 

@@ -5,12 +5,12 @@ import warnings
 import numpy as np
 
 from orthocal import assess, orthogonal_loss
-from orthocal.assessment.settings import Settings
+from orthocal.assessment.records import Settings
 from orthocal.datasets import simulate_cate, simulate_quantile
 from orthocal.effects import new_effect
 from orthocal.engines.memory import MemoryEngine
 from orthocal.engines.verification import calibrate_and_verify
-from orthocal.nuisances.recipe import Recipe
+from orthocal.nuisances.learners import Recipe
 from orthocal.observations import observe
 from orthocal.reporting.page import report
 

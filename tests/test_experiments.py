@@ -17,10 +17,9 @@ from scipy.stats import norm
 
 from orthocal import OrthocalError, cli, datasets
 from orthocal.experiments import EXPERIMENTS, Claim, Findings, acic, new_experiment, quantiles, reproduce, retirement
-from orthocal.experiments.quantile_design import METHODS, QUANTILES
-from orthocal.experiments.quantile_findings import findings_of
+from orthocal.experiments.protocol import true_calibration_error
+from orthocal.experiments.quantile_findings import METHODS, QUANTILES, findings_of
 from orthocal.experiments.resumable import run_resumable
-from orthocal.experiments.truth import true_calibration_error
 from orthocal.files.atomic import Results, alone
 from orthocal.reporting.page import Table
 

@@ -52,7 +52,7 @@ def numbers(record):
 
 
 def test_columns_far_from_zero_lose_no_digits():
-    from orthocal.assessment.moments import Moments
+    from orthocal.assessment.compare import Moments
 
     columns = np.array([np.ones(1000), 1e8 + np.arange(1000) % 2])
     one, other = Moments.of(columns[:, :300]), Moments.of(columns[:, 300:])

@@ -12,7 +12,7 @@ from orthocal import CATE, CausalCalibrator, Histogram, OrthocalError, OverlapWa
 from orthocal.datasets import simulate_cate
 from orthocal.effects.cate import pseudo_outcome
 from orthocal.nuisances import Nuisance, cross_fit, default_learner
-from orthocal.nuisances.recipe import Recipe
+from orthocal.nuisances.learners import Recipe
 from orthocal.observations import observe
 from tests.pages import verified
 

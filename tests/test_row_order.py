@@ -16,7 +16,7 @@ from orthocal.calibrators import CALIBRATORS
 from orthocal.datasets import simulate_cate
 from orthocal.effects import EFFECTS
 from orthocal.losses import ExpectileLoss, HingeLoss, QuadraticLoss, columns_of
-from orthocal.nuisances.recipe import Recipe
+from orthocal.nuisances.learners import Recipe
 from orthocal.observations import observe
 from tests.command_line import run
 from tests.pages import verified

@@ -12,7 +12,7 @@ from orthocal.effects import new_effect
 from orthocal.engines.memory import MemoryEngine
 from orthocal.engines.verification import Verified, calibrate_and_verify
 from orthocal.folds import MODEL, split_rows
-from orthocal.nuisances.recipe import Recipe
+from orthocal.nuisances.learners import Recipe
 from orthocal.observations import observe
 
 

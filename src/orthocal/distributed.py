@@ -5,7 +5,7 @@ threads of this machine. Rows never gather in one place: every pass over the par
 Install with ``pip install orthocal[dask]``.
 """
 
-from orthocal.engines.dask.assess import assess
 from orthocal.engines.dask.calibrator import CausalCalibrator
+from orthocal.engines.dask.verdict import assess
 
 __all__ = ["CausalCalibrator", "assess"]

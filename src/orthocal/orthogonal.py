@@ -10,9 +10,9 @@ from typing import Any, cast
 import numpy as np
 
 from orthocal.arrays import Floats, Integers
-from orthocal.calibrators.validation import validation_folds, value_order
+from orthocal.calibrators.left_out import validation_folds, value_order
 from orthocal.effects import Effect, loss_of_all, new_effect
-from orthocal.effects.origin import stamped
+from orthocal.effects.description import stamped
 from orthocal.errors import require_inside
 from orthocal.folds import (
     LEARNERS,
@@ -26,8 +26,7 @@ from orthocal.folds import (
 from orthocal.losses import Loss
 from orthocal.nuisances import Nuisance
 from orthocal.nuisances.cross_fit import Fitted, check_given, cross_fit, to_learn
-from orthocal.nuisances.learners import choose_learners
-from orthocal.nuisances.recipe import Recipe
+from orthocal.nuisances.learners import Recipe, choose_learners
 from orthocal.observations import Observations, observe
 
 

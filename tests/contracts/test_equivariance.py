@@ -6,7 +6,7 @@ import pytest
 from orthocal import CausalCalibrator, assess, compare, orthogonal_loss
 from orthocal.calibrators import CALIBRATORS, Auto, Linear, Spline, new_calibrator
 from orthocal.effects import EFFECTS
-from orthocal.effects.equivariance import RATIO
+from orthocal.effects.description import RATIO
 from orthocal.errors import OrthocalError
 from orthocal.losses import ExpectileLoss, HingeLoss, QuadraticLoss
 from orthocal.nuisances import Nuisance, default_learner

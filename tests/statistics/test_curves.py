@@ -8,7 +8,7 @@ from orthocal import QuadraticLoss
 from orthocal.assessment.assess import _average, _bins
 from orthocal.assessment.best_line import best_line
 from orthocal.assessment.rate import rate
-from orthocal.assessment.settings import Settings
+from orthocal.assessment.records import Settings
 from orthocal.assessment.sweeps import SortedRows, answer
 from tests.marginals import EXPECTILE, NUISANCES, QUANTILE, TRUTH, draw, loss_of
 from tests.test_sweeps import direct_rates

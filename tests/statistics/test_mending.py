@@ -9,7 +9,7 @@ from sklearn.preprocessing import PolynomialFeatures
 from orthocal import Isotonic, assess, orthogonal_loss
 from orthocal.calibrators import new_calibrator
 from orthocal.datasets import simulate_cate
-from orthocal.nuisances.recipe import Recipe
+from orthocal.nuisances.learners import Recipe
 from orthocal.observations import observe
 from tests.pages import verified
 from tests.simulation import true_error

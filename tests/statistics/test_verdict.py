@@ -15,7 +15,7 @@ from orthocal.assessment.bins_test import bins_test
 from orthocal.assessment.error import error_interval, largest_error, minimum_detectable_error
 from orthocal.assessment.linear_test import linear_test
 from orthocal.assessment.range_test import range_test
-from orthocal.assessment.settings import Settings
+from orthocal.assessment.records import Settings
 from orthocal.assessment.status import is_detected, rejections
 from orthocal.assessment.sweeps import SortedRows, answer, answered
 from tests.simulation import reaches

@@ -12,11 +12,11 @@ from scipy.stats import t as t_law
 from orthocal.arrays import Floats
 from orthocal.assessment.best_line import best_line
 from orthocal.assessment.bin_edges import cut
-from orthocal.assessment.bin_table import intervals, shown_bins, table
+from orthocal.assessment.bin_table import intervals, monotone_curve, shown_bins, table
 from orthocal.assessment.bin_targets import minimisers
 from orthocal.assessment.bins import Binned, at_constant, at_prediction, mean_residual, residual_moments
 from orthocal.assessment.bins_test import bins_test
-from orthocal.assessment.curve import monotone_curve
+from orthocal.assessment.crossings import score_interval
 from orthocal.assessment.decomposition import decompose
 from orthocal.assessment.error import (
     error_interval,
@@ -30,10 +30,8 @@ from orthocal.assessment.parts import Average, TestResult
 from orthocal.assessment.range_test import range_test
 from orthocal.assessment.rate import rate
 from orthocal.assessment.ratios import MeanMass, Shown, against_all, mean_mass
-from orthocal.assessment.records import Assessment
+from orthocal.assessment.records import Assessment, Settings
 from orthocal.assessment.row_order import settled_order
-from orthocal.assessment.score_interval import score_interval
-from orthocal.assessment.settings import Settings
 from orthocal.assessment.status import sensitivity, verdict
 from orthocal.assessment.subgroups import judge_groups, subgroups
 from orthocal.assessment.sweeps import (

@@ -4,17 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from functools import partial
+from functools import partial, singledispatch
 
 import numpy as np
+from scipy.optimize import isotonic_regression
 from scipy.stats import t as t_law
 
 from orthocal.arrays import Floats, Integers, group_sums
 from orthocal.assessment.bin_targets import minimisers
 from orthocal.assessment.bins import Binned, Cells, scaled
+from orthocal.assessment.parts import Curve
 from orthocal.assessment.ratios import MeanMass, Shown
 from orthocal.assessment.sweeps import Piece, Rows, Runs, Stage, cluster_sums, merged, pair_codes
-from orthocal.losses import is_ratio
+from orthocal.losses import Loss, QuadraticLoss, is_ratio
 
 LONGEST_BAR = 3.0
 """In medians of all bars: what is longer, as Fieller's intervals of a weak mass can be, runs out of the picture."""
@@ -131,3 +133,30 @@ def _products(cells: Runs | Cells, columns: Sequence[Floats], means: Floats, hel
     residual, mass = (scaled(cells, base, one, own, held) for one, own in zip(pair, means, strict=True))
     products = [residual**2, residual * mass, mass**2, residual * move]
     return np.array([cells.sums(product) for product in products])
+
+
+@singledispatch
+def monotone_curve(loss: Loss, bins: Mapping[str, Floats]) -> Curve | None:
+    """Return None: residuals of this loss are not in the units of the target."""
+    del loss, bins
+    return None
+
+
+@monotone_curve.register(QuadraticLoss)
+def _(loss: QuadraticLoss, bins: Mapping[str, Floats]) -> Curve | None:
+    """Return the isotonic fit to the bins, with the simultaneous band made monotone.
+
+    Where the true curve does not decrease, raising the lower edge to its running maximum and lowering the upper edge to its
+    running minimum from the right keeps the coverage and narrows the band. Bins without a bounded band are left out.
+    """
+    del loss
+    rows = np.flatnonzero(np.isfinite(bins["band_lower"]))
+    prediction, target, residual, mass, low, high = (
+        bins[name][rows] for name in ("prediction", "target", "residual", "mass", "band_lower", "band_upper")
+    )
+    if not len(rows):
+        return Curve(prediction, target, low, high)
+    fitted = np.asarray(isotonic_regression(target, weights=np.maximum(mass, 1e-300)).x)
+    lower = np.maximum.accumulate(target + (low - residual))
+    upper = np.minimum.accumulate((target + (high - residual))[::-1])[::-1]
+    return Curve(prediction, fitted, np.minimum(lower, fitted), np.maximum(upper, fitted))

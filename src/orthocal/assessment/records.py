@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, fields, is_dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field, fields, is_dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -21,10 +22,28 @@ from orthocal.assessment.parts import (
     TestResult,
     Value,
 )
+from orthocal.errors import require_inside, require_whole
 from orthocal.losses import Origin, Overlap
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
+
+
+@dataclass(frozen=True, kw_only=True)
+class Settings:
+    """Settings of a verdict; those of `assess`."""
+
+    bins: int = 10
+    level: float = 0.95
+    cost: float | None = None
+    by: Mapping[str, Any] = field(default_factory=dict)
+    draws: int = 1000
+    random_state: Any = None
+
+    def __post_init__(self) -> None:
+        require_whole(self.bins, 1, "bins")
+        require_inside(self.level, 0, 1, "level")
+        require_whole(self.draws, 1, "draws")
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)

@@ -6,7 +6,7 @@ import numpy as np
 
 from orthocal.arrays import Floats, Rows, sorting_order
 from orthocal.assessment.sweeps import piece_ends
-from orthocal.calibrators.validation import value_columns
+from orthocal.calibrators.left_out import value_columns
 from orthocal.folds import VALIDATION, drawn_within, hashed_ranks
 from orthocal.losses import Loss
 

@@ -30,7 +30,7 @@ from orthocal.effects import Effect, new_effect
 from orthocal.errors import OrthocalError, require_one_of
 from orthocal.losses import Loss, Overlap
 from orthocal.maps import Map, StepMap
-from orthocal.nuisances.recipe import Recipe
+from orthocal.nuisances.learners import Recipe
 from orthocal.observations import alike, observe
 from orthocal.orthogonal import Orthogonal, orthogonal_loss
 

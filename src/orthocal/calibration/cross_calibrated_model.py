@@ -32,7 +32,7 @@ from orthocal.errors import OrthocalError, require_one_of, require_whole
 from orthocal.folds import draw_folds, is_number_of, row_order
 from orthocal.losses import Loss, QuadraticLoss
 from orthocal.maps import Map
-from orthocal.nuisances.recipe import Recipe
+from orthocal.nuisances.learners import Recipe
 from orthocal.nuisances.wrapped import fit_weighted
 from orthocal.observations import Observations, alike, encode, observe
 from orthocal.orthogonal import learn_cross

@@ -6,14 +6,78 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, cast
 
-from orthocal.arrays import Floats
+import numpy as np
+
+from orthocal.arrays import Floats, Integers, group_sums
 from orthocal.calibration.refinement import fit_calibrator
-from orthocal.calibration.three_way import learn_three_way
-from orthocal.calibrators import Calibrator
+from orthocal.calibrators import Calibrator, Histogram, new_calibrator
+from orthocal.calibrators.histogram import uniform_mass_edges
 from orthocal.effects import Effect
-from orthocal.nuisances.recipe import Recipe
+from orthocal.errors import OrthocalError
+from orthocal.folds import SPLIT, THIRDS, split_rows
+from orthocal.losses import Loss
+from orthocal.maps import StepMap
+from orthocal.nuisances.cross_fit import check_given
+from orthocal.nuisances.learners import Recipe
 from orthocal.observations import Observations
-from orthocal.orthogonal import Orthogonal, learn_cross, learn_split
+from orthocal.orthogonal import Orthogonal, learn_cross, learn_given_split, learn_split
+from orthocal.solvers import constants
+
+
+def learn_three_way(
+    effect: Effect,
+    observations: Observations,
+    X: Any,
+    given: Mapping[str, Any] | None,
+    method: str | Calibrator,
+    recipe: Recipe,
+    refinements: int,
+) -> tuple[Orthogonal, Calibrator]:
+    """Bins from one third of the rows, nuisances from another, values from the last."""
+    calibrator = new_calibrator(method)
+    if not isinstance(calibrator, Histogram):
+        raise OrthocalError(
+            f"scheme='three-way' must have method='histogram'; it is {type(calibrator).__name__}. Use another scheme for it."
+        )
+    recipe = recipe.seeded
+    strata = effect.strata(observations)
+    first = split_rows(1 / 3, strata, observations, recipe.random_state, THIRDS)
+    rest = np.flatnonzero(first == 1)
+    part = split_rows(0.5, strata[rest], observations[rest], recipe.random_state, SPLIT)
+    prediction = cast("Floats", observations.prediction)  # fit asks for it before it comes here
+    edges = uniform_mass_edges(prediction[first == 0], observations.weight[first == 0], calibrator.bins)
+    learnt = learn_given_split(effect, observations, X, given, rest, part, recipe)
+    loss, bins = learnt.loss, np.searchsorted(edges, prediction[learnt.rows], side="left")
+    if refinements and loss.at(prediction[learnt.rows]) is not loss:
+        known = check_given(effect.nuisances(observations), given, X, len(observations))
+        first = rest[part == 0]
+        known = {name: value[first] for name, value in known.items()}
+        loss = loss.at(_bin_levels(effect, observations[first], known, edges, recipe)[bins])
+    edges, bins = _with_mass(edges, bins, loss)
+    calibrator.map_ = StepMap(edges, constants(loss, bins, len(edges) + 1))
+    return Orthogonal(
+        loss=loss, nuisances=learnt.nuisances, prediction=prediction[learnt.rows], fold=learnt.fold, rows=learnt.rows
+    ), calibrator
+
+
+def _bin_levels(effect: Effect, rows: Observations, known: Mapping[str, Any], edges: Floats, recipe: Recipe) -> Floats:
+    """Value of each bin on the nuisance rows, by cross-fitting among them: the level of the nuisance (mathematics 5.2)."""
+    learnt = learn_cross(effect, rows, rows.covariates, known, 2, recipe)
+    bins = np.searchsorted(edges, cast("Floats", rows.prediction), side="left")
+    kept, bins = _with_mass(edges, bins, learnt.loss)
+    values = constants(learnt.loss, bins, len(kept) + 1)
+    return values[np.searchsorted(kept, np.append(edges, np.inf), side="left")]
+
+
+def _with_mass(edges: Floats, bins: Integers, loss: Loss) -> tuple[Floats, Integers]:
+    """Join bins that carry nothing to learn a value from with their left neighbour (the first with its right one)."""
+    carrying = getattr(loss, "slope", loss.mass)
+    held = group_sums(bins, carrying, len(edges) + 1)
+    if (held > 0).all():
+        return edges, bins
+    keep = edges[(held[1:] > 0) & (np.cumsum(held)[:-1] > 0)]
+    position = np.searchsorted(keep, np.append(edges, np.inf), side="left")
+    return keep, position[bins]
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -12,13 +12,10 @@ from sklearn.base import clone
 
 from orthocal.arrays import Floats
 from orthocal.calibrators.auto import Auto
-from orthocal.calibrators.constant import Constant
 from orthocal.calibrators.histogram import Histogram
-from orthocal.calibrators.identity import Identity
 from orthocal.calibrators.isotonic import Isotonic
-from orthocal.calibrators.linear import Linear
+from orthocal.calibrators.lines import Constant, Identity, Linear, Shift
 from orthocal.calibrators.platt import Platt
-from orthocal.calibrators.shift import Shift
 from orthocal.calibrators.spline import Spline
 from orthocal.errors import OrthocalError, require_one_of
 from orthocal.losses import Loss

@@ -10,19 +10,15 @@ import numpy as np
 from sklearn.base import BaseEstimator
 
 from orthocal.arrays import Floats, is_constant
-from orthocal.calibrators.constant import Constant
 from orthocal.calibrators.evidence import Evidence, line_evidence, rank_statistic, standard_error
 from orthocal.calibrators.histogram import Histogram
-from orthocal.calibrators.identity import Identity
 from orthocal.calibrators.isotonic import Isotonic
-from orthocal.calibrators.left_out import LeftOut, left_out
-from orthocal.calibrators.linear import Linear
+from orthocal.calibrators.left_out import LeftOut, by_value, left_out
+from orthocal.calibrators.lines import Constant, Identity, Linear, Shift
 from orthocal.calibrators.mixture import Mixture
 from orthocal.calibrators.platt import Platt
 from orthocal.calibrators.rising import Rising, Tilt
-from orthocal.calibrators.shift import Shift
 from orthocal.calibrators.spline import Spline
-from orthocal.calibrators.validation import by_value
 from orthocal.losses import Loss, rows_that_count
 from orthocal.maps import Map
 from orthocal.observations import as_numbers

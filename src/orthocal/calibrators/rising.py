@@ -8,7 +8,7 @@ import numpy as np
 from sklearn.base import BaseEstimator, clone
 
 from orthocal.arrays import Floats
-from orthocal.calibrators.constant import Constant
+from orthocal.calibrators.lines import Constant
 from orthocal.losses import Loss
 from orthocal.maps import AffineMap, Map
 from orthocal.solvers import affine

@@ -9,7 +9,7 @@ import numpy as np
 from sklearn.base import BaseEstimator
 
 from orthocal.arrays import Floats, Integers
-from orthocal.calibrators.validation import by_value, validation_folds
+from orthocal.calibrators.left_out import by_value, validation_folds
 from orthocal.errors import require_whole
 from orthocal.losses import Loss, rows_that_count
 from orthocal.losses.units import restated, units_of

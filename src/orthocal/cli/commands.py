@@ -7,7 +7,7 @@ from typing import Any
 
 import typer
 
-from orthocal.assessment.settings import Settings
+from orthocal.assessment.records import Settings
 from orthocal.cli.columns import only
 from orthocal.cli.in_memory import DRAWS, MemoryJob
 from orthocal.cli.on_dask import DaskJob

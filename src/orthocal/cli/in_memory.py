@@ -18,7 +18,7 @@ from orthocal.engines.verification import Verified
 from orthocal.errors import OrthocalError
 from orthocal.files.streams import FORMATS, add_calibrated
 from orthocal.files.tables import column, ending, read_table, select
-from orthocal.nuisances.recipe import Recipe
+from orthocal.nuisances.learners import Recipe
 from orthocal.observations import as_labels, as_numbers, observe
 
 DRAWS = 3

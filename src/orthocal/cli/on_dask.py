@@ -24,7 +24,7 @@ from orthocal.cli.plan import words_of_data, words_of_learning, words_of_map
 from orthocal.engines.dask.engine import DaskEngine
 from orthocal.engines.verification import Verified
 from orthocal.errors import OrthocalError, require_one_of
-from orthocal.nuisances.recipe import Recipe
+from orthocal.nuisances.learners import Recipe
 
 if TYPE_CHECKING:
     from pathlib import Path

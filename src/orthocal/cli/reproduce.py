@@ -12,7 +12,7 @@ from orthocal.errors import require_whole
 from orthocal.experiments import Findings, new_experiment
 from orthocal.experiments import reproduce as run
 from orthocal.experiments.reproduce import CLAIM_WORDS
-from orthocal.nuisances.recipe import Recipe
+from orthocal.nuisances.learners import Recipe
 
 
 def reproduce(options: ReproduceOptions) -> None:

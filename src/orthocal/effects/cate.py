@@ -14,12 +14,11 @@ from orthocal.effects.arms import (
     outcome_nuisance,
     overlap_of,
     propensities,
+    pseudo_outcome,
     require_levels,
     strata_of,
 )
-from orthocal.effects.description import Words
-from orthocal.effects.equivariance import DIFFERENCE, Equivariance
-from orthocal.effects.formulas import pseudo_outcome
+from orthocal.effects.description import DIFFERENCE, Equivariance, Words
 from orthocal.losses import Loss, QuadraticLoss
 from orthocal.nuisances import Fitted, Nuisance
 from orthocal.observations import Observations

@@ -14,8 +14,7 @@ from orthocal.effects.arms import (
     require_levels,
     strata_of,
 )
-from orthocal.effects.description import Words
-from orthocal.effects.equivariance import DIFFERENCE, Equivariance
+from orthocal.effects.description import DIFFERENCE, Equivariance, Words
 from orthocal.losses import Loss, QuadraticLoss
 from orthocal.nuisances import Fitted, Nuisance
 from orthocal.observations import Observations

@@ -10,10 +10,8 @@ from typing import Any, ClassVar
 import numpy as np
 
 from orthocal.arrays import Floats, Labels
-from orthocal.effects.arms import overlap_of, propensity_nuisance, require_levels
-from orthocal.effects.description import Words
-from orthocal.effects.equivariance import LOCATION, Equivariance
-from orthocal.effects.formulas import doubly_robust_mean
+from orthocal.effects.arms import doubly_robust_mean, overlap_of, propensity_nuisance, require_levels
+from orthocal.effects.description import LOCATION, Equivariance, Words
 from orthocal.errors import require_inside
 from orthocal.losses import Loss, QuadraticLoss
 from orthocal.nuisances import Fitted, Nuisance

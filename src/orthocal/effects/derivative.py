@@ -10,8 +10,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from orthocal.arrays import Floats, Labels
-from orthocal.effects.description import Words
-from orthocal.effects.equivariance import DIFFERENCE, Equivariance
+from orthocal.effects.description import DIFFERENCE, Equivariance, Words
 from orthocal.errors import OrthocalError, OverlapWarning, require_one_of
 from orthocal.losses import Balance, Loss, Overlap, QuadraticLoss, balance_of
 from orthocal.nuisances import Fitted, Nuisance

@@ -9,8 +9,7 @@ import numpy as np
 
 from orthocal.arrays import Floats, Labels
 from orthocal.effects.arms import hajek, hajek_sums, overlap_of, propensity_nuisance, require_levels
-from orthocal.effects.description import Words
-from orthocal.effects.equivariance import LOCATION, Equivariance
+from orthocal.effects.description import LOCATION, Equivariance, Words
 from orthocal.effects.quantile import law_nuisance, level_judged
 from orthocal.errors import require_inside
 from orthocal.losses import ExpectileLoss, Loss

@@ -10,8 +10,7 @@ import numpy as np
 
 from orthocal.arrays import Floats, Labels
 from orthocal.effects.arms import outcome_nuisance, overlap_of, propensity_nuisance, require_binary
-from orthocal.effects.description import Words
-from orthocal.effects.equivariance import DIFFERENCE, Equivariance
+from orthocal.effects.description import DIFFERENCE, Equivariance, Words
 from orthocal.errors import OrthocalError, OverlapWarning, require_inside, require_one_of
 from orthocal.losses import Loss, QuadraticLoss
 from orthocal.nuisances import Fitted, Nuisance

@@ -9,8 +9,7 @@ import numpy as np
 
 from orthocal.arrays import Labels
 from orthocal.effects.arms import outcome_nuisance, overlap_of, require_binary
-from orthocal.effects.description import Words
-from orthocal.effects.equivariance import DIFFERENCE, Equivariance
+from orthocal.effects.description import DIFFERENCE, Equivariance, Words
 from orthocal.losses import Loss, QuadraticLoss
 from orthocal.nuisances import Fitted, Nuisance
 from orthocal.observations import Observations

@@ -11,8 +11,7 @@ import numpy as np
 from orthocal.arrays import Booleans, Floats, Labels
 from orthocal.distributions import FunctionLaw, TableLaw
 from orthocal.effects.arms import hajek, hajek_sums, overlap_of, propensity_nuisance, require_levels
-from orthocal.effects.description import Words
-from orthocal.effects.equivariance import LOCATION, Equivariance
+from orthocal.effects.description import LOCATION, Equivariance, Words
 from orthocal.errors import OrthocalError, require_inside
 from orthocal.losses import HingeLoss, Loss
 from orthocal.nuisances import Fitted, Nuisance

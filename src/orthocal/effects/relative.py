@@ -6,11 +6,9 @@ from dataclasses import dataclass
 from typing import Any, ClassVar
 
 from orthocal.arrays import Labels
-from orthocal.effects.arms import both_propensities, overlap_of, strata_of
+from orthocal.effects.arms import both_propensities, doubly_robust_mean, overlap_of, strata_of
 from orthocal.effects.cate import CATE
-from orthocal.effects.description import Words
-from orthocal.effects.equivariance import RATIO, Equivariance
-from orthocal.effects.formulas import doubly_robust_mean
+from orthocal.effects.description import RATIO, Equivariance, Words
 from orthocal.losses import Loss, QuadraticLoss
 from orthocal.nuisances import Fitted, Nuisance
 from orthocal.observations import Observations

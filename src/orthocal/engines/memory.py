@@ -10,7 +10,7 @@ from typing import Any, cast
 from orthocal.arrays import Floats, Integers
 from orthocal.assessment import Assessment, Comparison, assess, compare
 from orthocal.assessment.assess import assess_rows
-from orthocal.assessment.settings import Settings
+from orthocal.assessment.records import Settings
 from orthocal.calibration.holdout import hold_out
 from orthocal.calibration.refinement import fit_calibrator
 from orthocal.calibrators import Calibrator
@@ -20,7 +20,7 @@ from orthocal.folds import draw_folds
 from orthocal.maps import Map
 from orthocal.nuisances import Nuisance
 from orthocal.nuisances.cross_fit import check_given, to_learn
-from orthocal.nuisances.recipe import Recipe
+from orthocal.nuisances.learners import Recipe
 from orthocal.observations import Observations, as_labels
 from orthocal.orthogonal import Orthogonal, learn_cross
 

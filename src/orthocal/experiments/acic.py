@@ -16,10 +16,9 @@ from orthocal.datasets import SimulatedData, load_acic16
 from orthocal.effects import CATE
 from orthocal.experiments.figures import boxes
 from orthocal.experiments.learners import WORDS, classifier, regressor
-from orthocal.experiments.protocol import Claim, Findings, Key, Row, rows_by_size
-from orthocal.experiments.truth import true_calibration_error
+from orthocal.experiments.protocol import Claim, Findings, Key, Row, rows_by_size, true_calibration_error
 from orthocal.losses import QuadraticLoss
-from orthocal.nuisances.recipe import Recipe
+from orthocal.nuisances.learners import Recipe
 from orthocal.observations import observe
 from orthocal.orthogonal import learn_cross
 from orthocal.reporting.page import Table, picture

@@ -6,8 +6,16 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Protocol
 
+import numpy as np
+
+from orthocal.arrays import Floats
+from orthocal.assessment.bins import binned
+from orthocal.assessment.error import squared_error
+from orthocal.losses import QuadraticLoss
+
 if TYPE_CHECKING:
     from orthocal.reporting.page import Block, Table
+
 
 Key = dict[str, Any]
 """What tells one repetition from another: it, and the seed, determine the row."""
@@ -76,3 +84,13 @@ class Experiment(Protocol):
     def findings(self, rows: Sequence[Row]) -> Findings:
         """Tables, claims and pictures of the rows there are."""
         ...
+
+
+def true_calibration_error(prediction: Floats, residual: Floats, bins: int) -> float:
+    r"""Return :math:`\sqrt{E[E[r \mid \theta]^2]}` over bins of the prediction, with the bins' sampling noise taken off.
+
+    `residual` is the row's own expected residual, known without noise: :math:`\tau(x) - \theta(x)` for an average effect,
+    :math:`Q - F(\theta(x) \mid x)` for a quantile.
+    """
+    loss = QuadraticLoss(prediction + residual, np.ones(len(prediction)))
+    return float(np.sqrt(max(squared_error(binned(prediction, loss, bins))[0], 0.0)))

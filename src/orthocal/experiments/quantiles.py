@@ -14,8 +14,8 @@ from orthocal.calibration.refinement import fit_calibrator
 from orthocal.effects import QuantileUnderTreatment
 from orthocal.effects.arms import propensity_nuisance
 from orthocal.experiments.learners import classifier, regressor
-from orthocal.experiments.protocol import Findings, Key, Row
-from orthocal.experiments.quantile_design import (
+from orthocal.experiments.protocol import Findings, Key, Row, true_calibration_error
+from orthocal.experiments.quantile_findings import (
     ACTIVE,
     BINS,
     CLIP,
@@ -26,13 +26,12 @@ from orthocal.experiments.quantile_design import (
     QUANTILES,
     SIZES,
     TREE_BINS,
+    findings_of,
 )
-from orthocal.experiments.quantile_findings import findings_of
-from orthocal.experiments.truth import true_calibration_error
 from orthocal.folds import assign_folds
 from orthocal.nuisances.binning import Coarse
 from orthocal.nuisances.cross_fit import cross_fit
-from orthocal.nuisances.recipe import Recipe
+from orthocal.nuisances.learners import Recipe
 from orthocal.observations import observe
 from orthocal.orthogonal import Orthogonal, learn_cross
 

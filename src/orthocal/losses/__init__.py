@@ -6,8 +6,6 @@ The loss is the hub: everything downstream sees only (prediction, loss).
 from orthocal.losses.balance import Balance, balance_of
 from orthocal.losses.columns import columns_of, joined, of_columns
 from orthocal.losses.counting import as_counts
-from orthocal.losses.expectile import ExpectileLoss
-from orthocal.losses.hinge import HingeLoss
 from orthocal.losses.protocol import (
     Loss,
     Origin,
@@ -18,7 +16,8 @@ from orthocal.losses.protocol import (
     without_overlap,
 )
 from orthocal.losses.quadratic import QuadraticLoss
-from orthocal.losses.scores import score_at
+from orthocal.losses.tilted import ExpectileLoss, HingeLoss
+from orthocal.losses.units import score_at
 
 __all__ = [
     "Balance",

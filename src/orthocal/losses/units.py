@@ -1,4 +1,4 @@
-"""A loss in standard units: solvers whose steps and tolerances are numbers must not see the unit of the outcome."""
+"""A loss in standard units, and its score at a number: solvers must not see the unit of the outcome."""
 
 from __future__ import annotations
 
@@ -9,10 +9,9 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from orthocal.arrays import Floats
-from orthocal.losses.expectile import ExpectileLoss
-from orthocal.losses.hinge import HingeLoss
 from orthocal.losses.protocol import Loss
 from orthocal.losses.quadratic import QuadraticLoss
+from orthocal.losses.tilted import ExpectileLoss, HingeLoss, expected_score
 
 
 class Units(NamedTuple):
@@ -93,3 +92,25 @@ def _(loss: ExpectileLoss, units: Units) -> ExpectileLoss:
 def _bounds(loss: HingeLoss | ExpectileLoss, units: Units) -> tuple[float, float]:
     low, high = units.standard(np.array(loss.bounds)).tolist()
     return low, high
+
+
+@singledispatch
+def score_at(loss: Loss, v: Floats) -> Floats:
+    """Return ``loss.at(v).derivative(v)``; where that is registered, without what only the loss's value needs."""
+    return loss.at(v).derivative(v)
+
+
+@score_at.register(HingeLoss)
+def _(loss: HingeLoss, v: Floats) -> Floats:
+    if loss.law is None:
+        return loss.derivative(v)
+    wanted = loss.weight * loss.quantile + (loss.slope - loss.weight) * loss.law.below(v)
+    return loss.slope * (loss.outcome <= v) - wanted
+
+
+@score_at.register(ExpectileLoss)
+def _(loss: ExpectileLoss, v: Floats) -> Floats:
+    if loss.law is None:
+        return loss.derivative(v)
+    # The derivative has the tilt of another level; that is taken off and the one of this level put on.
+    return loss.derivative(v) + loss.tilt - (loss.slope - loss.weight) * expected_score(loss.law, v, loss.expectile)

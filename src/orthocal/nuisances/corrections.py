@@ -15,8 +15,7 @@ from sklearn.ensemble import HistGradientBoostingRegressor
 
 from orthocal.arrays import Floats
 from orthocal.nuisances.derivatives import shifted, step_for
-from orthocal.nuisances.partialled import Remainder, deviation, parts_of
-from orthocal.nuisances.polynomials import polynomial, ridge, scaling
+from orthocal.nuisances.polynomials import Remainder, deviation, parts_of, polynomial, ridge, scaling
 from orthocal.nuisances.wrapped import bare, fit_weighted
 
 SMALLEST_SCALE = 0.2

@@ -12,8 +12,7 @@ from sklearn.base import BaseEstimator, clone
 
 from orthocal.arrays import Floats
 from orthocal.errors import OrthocalError
-from orthocal.nuisances.partialled import InParts, Remainder, deviation
-from orthocal.nuisances.polynomials import FARTHEST, polynomial, ridge
+from orthocal.nuisances.polynomials import FARTHEST, InParts, Remainder, deviation, polynomial, ridge
 from orthocal.nuisances.wrapped import fit_weighted
 
 DEFAULT_STEP = 0.25

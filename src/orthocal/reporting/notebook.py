@@ -11,7 +11,7 @@ from orthocal.assessment import Assessment, Comparison
 from orthocal.formats import between, number
 from orthocal.plots import calibration_map, reliability
 from orthocal.reporting.figures import Figure, comparison_figures, figures_of, overlap_figures
-from orthocal.reporting.page.svg import picture as svg_picture
+from orthocal.reporting.page.render import picture as svg_picture
 
 INKS = "--accent:currentColor;--grey:currentColor;--paper:transparent"
 """What the page's colours are here: the ink of the notebook."""

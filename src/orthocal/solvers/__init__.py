@@ -3,10 +3,9 @@
 Each is a ``functools.singledispatch`` function of the loss; a loss with a short cut registers its own version.
 """
 
-from orthocal.solvers.affine import affine
+from orthocal.solvers.affine import affine, shift
 from orthocal.solvers.constants import constants
 from orthocal.solvers.monotone import monotone
-from orthocal.solvers.shift import shift
 from orthocal.solvers.sigmoid import sigmoid
 from orthocal.solvers.spline import spline
 

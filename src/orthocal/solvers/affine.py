@@ -12,8 +12,31 @@ from orthocal.arrays import Floats, runs
 from orthocal.errors import OrthocalError
 from orthocal.losses import HingeLoss, Loss, QuadraticLoss, total_mass
 from orthocal.losses.units import restated, units_of
-from orthocal.solvers.constants import PRECISION, ROUNDING, constants, finite_bounds
+from orthocal.solvers.constants import PRECISION, ROUNDING, constants, finite_bounds, narrowest
 from orthocal.solvers.monotone import positive_runs
+
+
+@singledispatch
+def shift(loss: Loss, prediction: Floats) -> float:
+    """Return the number that minimises the summed loss when it is added to every prediction.
+
+    Any convex loss: bisection on the sign of the summed right derivative. The average of the predictions stays within the loss's
+    bounds; single predictions may leave them, as they may without a shift.
+    """
+    lowest, highest = finite_bounds(loss)
+    middle = float(prediction.mean())
+    low, high = lowest - middle, highest - middle
+    while high - low > narrowest(lowest, highest):
+        half = (low + high) / 2
+        falls = loss.derivative(prediction + half).sum() < 0
+        low, high = (half, high) if falls else (low, half)
+    return high
+
+
+@shift.register(QuadraticLoss)
+def _(loss: QuadraticLoss, prediction: Floats) -> float:
+    return float((loss.numerator - loss.denominator * prediction).sum()) / total_mass(loss)
+
 
 if TYPE_CHECKING:
     Profile = Callable[[float], tuple[float, float, float]]

@@ -10,12 +10,11 @@ import numpy as np
 from sklearn.base import BaseEstimator
 
 from orthocal.assessment import Assessment, Comparison
-from orthocal.assessment.settings import Settings
+from orthocal.assessment.records import Settings
 from orthocal.calibration.effect_models import prediction_of
 from orthocal.calibration.sklearn_api import EffectParameter, UnfittedError, effect_parameter, parameters_of
 from orthocal.calibrators import Calibrator
 from orthocal.effects import Effect, new_effect
-from orthocal.engines.dask.comparison import compared
 from orthocal.engines.dask.fit import fitted
 from orthocal.engines.dask.preparation import (
     ASKED,
@@ -27,11 +26,11 @@ from orthocal.engines.dask.preparation import (
     with_sums,
 )
 from orthocal.engines.dask.source import Source
-from orthocal.engines.dask.verdict import judged
+from orthocal.engines.dask.verdict import compared, judged
 from orthocal.errors import OrthocalError
 from orthocal.mapfile import save
 from orthocal.maps import Map
-from orthocal.nuisances.recipe import Recipe
+from orthocal.nuisances.learners import Recipe
 from orthocal.observations import alike
 from orthocal.roles import Roles
 

@@ -5,24 +5,90 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any
+from typing import Any, NamedTuple
 
+import numpy as np
+
+from orthocal.arrays import Booleans, Integers
 from orthocal.assessment import Assessment, Comparison
-from orthocal.assessment.settings import Settings
+from orthocal.assessment.records import Settings
 from orthocal.calibration.holdout import require_both_sides, require_share
 from orthocal.effects import Effect
 from orthocal.engines.dask.calibrator import CausalCalibrator, judged_source
-from orthocal.engines.dask.division import Division, divided, division
+from orthocal.engines.dask.keys import folds_of, keys_of, sampled
 from orthocal.engines.dask.partition_loss import observed
-from orthocal.engines.dask.passes import partitions
+from orthocal.engines.dask.passes import partitions, reduced
 from orthocal.engines.dask.preparation import chosen, prepared, seed_of_partitions
 from orthocal.engines.dask.training import probe, require_defined
 from orthocal.engines.dask.verdict import judged
 from orthocal.errors import OrthocalError, require_one_of
 from orthocal.maps import Map
 from orthocal.nuisances import Nuisance
-from orthocal.nuisances.recipe import Recipe
+from orthocal.nuisances.learners import Recipe
 from orthocal.roles import Roles
+
+OWN = 2**32
+"""Added to the seed, so that rows set apart have nothing to do with folds and samples of the same seed."""
+BUCKETS = 256
+"""Into which keys are hashed in order to see how many rows share one."""
+
+
+class Division(NamedTuple):
+    """How many rows a division leaves on either side."""
+
+    rows: int
+    held: int
+    buckets: Integers
+
+    def merge(self, other: Division) -> Division:
+        """Of both."""
+        return Division(self.rows + other.rows, self.held + other.held, self.buckets + other.buckets)
+
+    @property
+    def alike(self) -> float:
+        r"""Roughly how many rows share a key: 1 where no two do.
+
+        Sets of m rows with one key make the chi-square statistic of their buckets m times as large.
+        """
+        expected = self.rows / BUCKETS
+        return float(((self.buckets - expected) ** 2).sum() / expected / (BUCKETS - 1))
+
+
+def division(frame: Any, by: Sequence[str], share: float, seed: int) -> Division:
+    """Count the rows that `divided` will set apart, in one pass over the columns that tell rows apart."""
+    return reduced(partitions(frame[list(by)]), _counts, Division.merge, tuple(by), share, seed)
+
+
+def divided(frame: Any, by: Sequence[str], share: float, seed: int) -> tuple[Any, Any]:
+    """Return the frame without about this share of its rows, and the frame of them.
+
+    Parameters
+    ----------
+    frame : dask.dataframe.DataFrame
+    by : sequence of str
+        Columns that tell rows apart; rows alike in them stay together.
+    share : float
+    seed : int
+    """
+    kept, held = (
+        frame.map_partitions(_side, tuple(by), share, seed, of_held, meta=frame, enforce_metadata=False)
+        for of_held in (False, True)
+    )
+    return kept, held
+
+
+def _held(part: Any, by: tuple[str, ...], share: float, seed: int) -> Booleans:
+    return sampled(keys_of(part[list(by)]), share, seed + OWN)
+
+
+def _side(part: Any, by: tuple[str, ...], share: float, seed: int, of_held: bool) -> Any:
+    return part[_held(part, by, share, seed) == of_held]
+
+
+def _counts(part: Any, by: tuple[str, ...], share: float, seed: int) -> Division:
+    buckets = np.bincount(folds_of(keys_of(part[list(by)]), BUCKETS, seed + OWN), minlength=BUCKETS)
+    return Division(len(part), int(_held(part, by, share, seed).sum()), buckets)
+
 
 SUMMED_METHODS = {name: name for name in ("isotonic", "linear", "histogram", "identity")} | {"auto": "isotonic"}
 """Methods that sums are enough for, by what they are asked for as."""

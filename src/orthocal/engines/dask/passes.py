@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 from functools import reduce
 from typing import Any, NamedTuple, TypeVar
 
-from orthocal.engines.dask.labels import kind_of
+from orthocal.engines.dask.keys import kind_of
 from orthocal.errors import OrthocalError
 
 T = TypeVar("T")

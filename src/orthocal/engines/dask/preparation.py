@@ -10,7 +10,7 @@ import numpy as np
 
 from orthocal.calibration.effect_models import prediction_of
 from orthocal.effects import Effect, SummedEffect, sums_of
-from orthocal.effects.origin import origin_of
+from orthocal.effects.description import origin_of
 from orthocal.engines.dask.partition_loss import Job, fitted_of, known_of, observed
 from orthocal.engines.dask.passes import partitions, reduced
 from orthocal.engines.dask.separable import require_separable, require_separable_targets, stand_ins
@@ -25,7 +25,7 @@ from orthocal.engines.dask.training import (
 )
 from orthocal.errors import OrthocalError, require_whole
 from orthocal.nuisances.cross_fit import Fitted
-from orthocal.nuisances.recipe import Recipe
+from orthocal.nuisances.learners import Recipe
 from orthocal.roles import Roles
 
 ASKED = "prediction of the estimator"

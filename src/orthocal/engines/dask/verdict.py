@@ -2,22 +2,29 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
-from orthocal.assessment import Assessment
+from orthocal.assessment import Assessment, Comparison
 from orthocal.assessment.assess import judge
-from orthocal.assessment.settings import Settings
+from orthocal.assessment.compare import Clusters, Moments, change_moments, concluded
+from orthocal.assessment.records import Settings
 from orthocal.assessment.subgroups import MOST_LEVELS
 from orthocal.assessment.sweeps import Rows
+from orthocal.effects import Effect, new_effect
 from orthocal.effects.arms import warn_if_clipped
 from orthocal.effects.derivative import warn_if_unbalanced
 from orthocal.engines.dask.arm_overlap import SummedOverlap, overlap_in
+from orthocal.engines.dask.partition_loss import Job, loss_of
 from orthocal.engines.dask.passes import reduced
+from orthocal.engines.dask.preparation import prepared
 from orthocal.engines.dask.ranges import DaskRows, ranges
 from orthocal.engines.dask.source import Source
-from orthocal.errors import OrthocalError
+from orthocal.errors import OrthocalError, require_inside
+from orthocal.maps import Map
+from orthocal.nuisances.learners import Recipe
+from orthocal.roles import Roles
 
 
 def judged(source: Source, settings: Settings) -> Assessment:
@@ -47,3 +54,74 @@ def _subgroups(rows: DaskRows, by: tuple[str, ...]) -> Iterator[tuple[str, str, 
             )
         for level in levels:
             yield name, str(level), rows.among(name, level)
+
+
+def compared(source: Source, map_: Map, *, level: float = 0.95, cost: float | None = None) -> Comparison:
+    """Compare predictions with what a map makes of them, in one pass: the numbers of `orthocal.compare`.
+
+    The source is one of rows the map has not seen; its own map is not looked at.
+    """
+    require_inside(level, 0, 1, "level")
+    found: Any = reduced(source.parts, _moments, lambda one, other: one.merge(other), source.job, map_, cost)
+    return concluded(found, level, cost)
+
+
+def _moments(part: Any, job: Job, map_: Map, cost: float | None) -> Moments | Clusters | None:
+    """Summary of a partition."""
+    before, loss = loss_of(part, job)
+    return change_moments(before, map_.predict(before), loss, cost) if len(before) else None
+
+
+def assess(
+    frame: Any,
+    *,
+    outcome: str,
+    treatment: str,
+    prediction: str,
+    effect: str | Effect = "cate",
+    covariates: Sequence[str] | None = None,
+    instrument: str | None = None,
+    sample_weight: str | None = None,
+    groups: str | None = None,
+    key: str | None = None,
+    nuisances: Mapping[str, Any] | None = None,
+    learners: Mapping[str, Any] | None = None,
+    folds: int = 5,
+    clip: float = 0.01,
+    sample: int | None = None,
+    bins: int = 10,
+    level: float = 0.95,
+    cost: float | None = None,
+    by: Sequence[str] = (),
+    draws: int = 1000,
+    random_state: int | None = None,
+) -> Assessment:
+    """Judge a column of predicted effects of a ``dask.dataframe``: the numbers of `orthocal.assess`, wherever the rows are.
+
+    Parameters
+    ----------
+    frame : dask.dataframe.DataFrame
+    outcome, treatment, prediction, covariates, instrument, sample_weight, groups, key, nuisances
+        As in `CausalCalibrator.fit`.
+    effect, learners, folds, clip, sample
+        As in `CausalCalibrator`.
+    by : sequence of str
+        Columns of subgroups, of at most 12 levels each.
+    bins, level, cost, draws, random_state
+        As in `orthocal.assess`.
+    """
+    roles = Roles(
+        outcome=outcome,
+        treatment=treatment,
+        prediction=prediction,
+        instrument=instrument,
+        sample_weight=sample_weight,
+        groups=groups,
+        key=key,
+        covariates=tuple(covariates or ()),
+        nuisances=dict(nuisances or {}),
+        by=tuple(by),
+    )
+    recipe = Recipe(learners, clip, random_state, sample=sample)
+    source = prepared(frame, roles, new_effect(effect), folds, recipe, all_covariates=covariates is None)
+    return judged(source, Settings(bins=bins, level=level, cost=cost, draws=draws, random_state=random_state))

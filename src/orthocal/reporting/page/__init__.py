@@ -13,9 +13,8 @@ from orthocal.reporting.page.document import (
     Table,
     Text,
 )
-from orthocal.reporting.page.render import render
+from orthocal.reporting.page.render import picture, render
 from orthocal.reporting.page.report import report, report_page
-from orthocal.reporting.page.svg import picture
 
 __all__ = [
     "Block",

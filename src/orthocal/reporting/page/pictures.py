@@ -9,7 +9,7 @@ import numpy as np
 from orthocal.assessment import Assessment
 from orthocal.maps import Map
 from orthocal.reporting.page.document import Picture, Pictures
-from orthocal.reporting.page.svg import picture
+from orthocal.reporting.page.render import picture
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
