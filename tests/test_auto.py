@@ -10,8 +10,8 @@ from orthocal.calibrators import CALIBRATORS
 from orthocal.calibrators.auto import LINES, SHAPES
 from orthocal.calibrators.evidence import largest_drop, line_evidence, pull_of
 from orthocal.calibrators.left_out import by_value, left_out
+from orthocal.calibrators.lines import Rising
 from orthocal.calibrators.mixture import Mixture, mixed
-from orthocal.calibrators.rising import Rising
 from orthocal.maps import AffineMap, IdentityMap, MixtureMap, SplineMap, StepMap
 from tests.auto_designs import DESIGNS
 

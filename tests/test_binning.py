@@ -3,7 +3,7 @@ import time
 import numpy as np
 
 from orthocal import orthogonal_loss
-from orthocal.nuisances.binning import Coarse
+from orthocal.nuisances.wrapped import Coarse
 
 
 def test_few_values_in_the_same_order_and_missing_ones_missing():

@@ -7,7 +7,7 @@ import pytest
 from pyarrow import csv, parquet
 
 from orthocal import cli, load
-from orthocal.cli import columns, commands, screen
+from orthocal.cli import commands, plan, screen
 from tests.command_line import COMMON, run
 
 
@@ -295,4 +295,4 @@ def test_calibrated_tables_keep_the_text_of_other_columns(table, tmp_path):
     ],
 )
 def test_levels_have_the_type_of_the_column(column, text, wanted):
-    assert columns.arm_of(text, pa.table({"a": column}), "a") == wanted
+    assert plan.arm_of(text, pa.table({"a": column}), "a") == wanted

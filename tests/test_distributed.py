@@ -21,8 +21,7 @@ from orthocal.datasets import simulate_cate, simulate_late
 from orthocal.distributed import CausalCalibrator, assess
 from orthocal.engines.dask.keys import folds_of, keys_of, sampled
 from orthocal.engines.dask.passes import PartitionWarning
-from orthocal.engines.dask.sketches import Sketch
-from orthocal.engines.dask.source import Source
+from orthocal.engines.dask.source import Sketch, Source
 from orthocal.engines.dask.summaries import Bracketed, GridCells, LineSums
 from tests.simulation import simulate_tail
 from tests.test_sweeps import numbers

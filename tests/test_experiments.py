@@ -21,7 +21,7 @@ from orthocal.experiments.protocol import true_calibration_error
 from orthocal.experiments.quantile_findings import METHODS, QUANTILES, findings_of
 from orthocal.experiments.resumable import run_resumable
 from orthocal.files.atomic import Results, alone
-from orthocal.reporting.page import Table
+from orthocal.reporting.page.document import Table
 
 FULL = Path(__file__).parents[2] / "shared" / "data" / "401k.csv"
 

@@ -7,7 +7,8 @@ import pytest
 
 from orthocal import QuadraticLoss, assess, compare
 from orthocal.reporting.figures import comparison_figures, figures_of, main_figures
-from orthocal.reporting.page import render, report_page
+from orthocal.reporting.page import report_page
+from orthocal.reporting.page.render import render
 
 
 @pytest.fixture

@@ -124,7 +124,7 @@ class Assessment:
 
     def summary(self) -> str:
         """Return the verdict and the numbers behind it as text."""
-        from orthocal.reporting.text import summary
+        from orthocal.reporting.figures import summary
 
         return summary(self)
 

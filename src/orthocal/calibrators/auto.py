@@ -14,10 +14,9 @@ from orthocal.calibrators.evidence import Evidence, line_evidence, rank_statisti
 from orthocal.calibrators.histogram import Histogram
 from orthocal.calibrators.isotonic import Isotonic
 from orthocal.calibrators.left_out import LeftOut, by_value, left_out
-from orthocal.calibrators.lines import Constant, Identity, Linear, Shift
+from orthocal.calibrators.lines import Constant, Identity, Linear, Rising, Shift, Tilt
 from orthocal.calibrators.mixture import Mixture
 from orthocal.calibrators.platt import Platt
-from orthocal.calibrators.rising import Rising, Tilt
 from orthocal.calibrators.spline import Spline
 from orthocal.losses import Loss, rows_that_count
 from orthocal.maps import Map

@@ -8,8 +8,7 @@ import numpy as np
 
 from orthocal.arrays import Floats, Integers, group_sums, step_of
 from orthocal.calibrators.histogram import filled, uniform_mass_edges
-from orthocal.calibrators.lines import Constant, Shift
-from orthocal.calibrators.rising import Tilt, middle_of
+from orthocal.calibrators.lines import Constant, Shift, Tilt, middle_of
 from orthocal.losses import Loss, is_ratio
 from orthocal.losses.units import units_of
 from orthocal.solvers import constants

@@ -73,7 +73,7 @@ COMMANDS: dict[str, tuple[type, tuple[str, ...]]] = {
             "orthocal export orthocal-out/map.json --format python --out calibrate.py",
         ),
     ),
-    "orthocal.cli.reproduce:reproduce": (
+    "orthocal.cli.commands:reproduce": (
         ReproduceOptions,
         ("orthocal reproduce 401k --repeats 20", "orthocal reproduce quantile --jobs 4 --out results"),
     ),

@@ -1,17 +1,17 @@
-"""Commands that judge: the demonstration, calibrate, assess. Each makes a plan, says it, does it, and prints what came out."""
+"""Commands that work on data: the demonstration, calibrate, assess, and the experiments of the paper."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
+from pathlib import Path
 from typing import Any
 
 import typer
 
 from orthocal.assessment.records import Settings
-from orthocal.cli.columns import only
 from orthocal.cli.in_memory import DRAWS, MemoryJob
 from orthocal.cli.on_dask import DaskJob
-from orthocal.cli.options import VERDICT, AssessOptions, CalibrateOptions, DemoOptions, Options
+from orthocal.cli.options import VERDICT, AssessOptions, CalibrateOptions, DemoOptions, Options, ReproduceOptions
 from orthocal.cli.output import (
     announced,
     print_files,
@@ -22,10 +22,15 @@ from orthocal.cli.output import (
     write_assessments,
     write_verdict,
 )
-from orthocal.cli.screen import learning
+from orthocal.cli.plan import only
+from orthocal.cli.screen import counting_repetitions, learning
 from orthocal.demo import run_demo
 from orthocal.engines.verification import calibrate_and_verify
-from orthocal.errors import require_one_of
+from orthocal.errors import require_one_of, require_whole
+from orthocal.experiments import Findings, new_experiment
+from orthocal.experiments import reproduce as run
+from orthocal.experiments.reproduce import CLAIM_WORDS
+from orthocal.nuisances.learners import Recipe
 
 JOBS: Mapping[str, Any] = {"memory": MemoryJob, "dask": DaskJob}
 """By engine."""
@@ -100,3 +105,25 @@ def _job(options: Options, *how: Any) -> Any:
     """Return the job on the engine that was asked for."""
     require_one_of(options.engine, JOBS, "engine")
     return JOBS[options.engine](options, *how)
+
+
+def reproduce(options: ReproduceOptions) -> None:
+    """Run an experiment of the paper."""
+    experiment = new_experiment(options.name, options.seed, options.learners)
+    repeats = experiment.repeats if options.repeats is None else options.repeats
+    require_whole(repeats, 1, "repeats")
+    Recipe(n_jobs=options.jobs)  # refuses a number of jobs that makes no sense
+    folder = options.out or Path(f"orthocal-{options.name}")
+    typer.echo(f"{experiment.title}: {len(experiment.keys(repeats))} repetitions, results in {folder}\n")
+    with counting_repetitions() as advance:
+        found = run(experiment, folder, repeats, options.jobs, advance)
+    _print(found)
+    typer.echo(f"Wrote {folder / 'page.html'}, with results.csv and claims.json beside it.")
+
+
+def _print(found: Findings) -> None:
+    for table in found.tables:
+        typer.echo(f"{table.caption}\n{table.as_text()}\n")
+    for claim in found.claims:
+        typer.echo(f"{CLAIM_WORDS[claim.held][1].upper():<10}  {claim.text} Measured: {claim.measured}.")
+    typer.echo("")

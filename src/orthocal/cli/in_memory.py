@@ -10,9 +10,8 @@ from typing import Any
 
 from orthocal.assessment import Assessment
 from orthocal.calibrators import new_calibrator
-from orthocal.cli.columns import effect_of, roles_of
 from orthocal.cli.options import ENGINE, Options
-from orthocal.cli.plan import words_of_data, words_of_learning, words_of_map
+from orthocal.cli.plan import effect_of, roles_of, words_of_data, words_of_learning, words_of_map
 from orthocal.engines.memory import MemoryEngine
 from orthocal.engines.verification import Verified
 from orthocal.errors import OrthocalError

@@ -6,8 +6,8 @@ from pathlib import Path
 
 import typer
 
-from orthocal.cli.columns import only
 from orthocal.cli.options import ApplyOptions, ExportOptions
+from orthocal.cli.plan import only
 from orthocal.cli.screen import counting_rows, say
 from orthocal.errors import OrthocalError, require_one_of
 from orthocal.export import EXPORTS

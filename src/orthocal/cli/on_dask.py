@@ -18,9 +18,8 @@ from orthocal.cli.cluster import (
     words_of_engine,
     write_parts,
 )
-from orthocal.cli.columns import effect_of, roles_of
 from orthocal.cli.options import ENGINE, Options
-from orthocal.cli.plan import words_of_data, words_of_learning, words_of_map
+from orthocal.cli.plan import effect_of, roles_of, words_of_data, words_of_learning, words_of_map
 from orthocal.engines.dask.engine import DaskEngine
 from orthocal.engines.verification import Verified
 from orthocal.errors import OrthocalError, require_one_of

@@ -11,10 +11,10 @@ from orthocal.arrays import Floats, Integers
 from orthocal.assessment import Assessment, Comparison, assess, compare
 from orthocal.assessment.assess import assess_rows
 from orthocal.assessment.records import Settings
-from orthocal.calibration.holdout import hold_out
 from orthocal.calibration.refinement import fit_calibrator
 from orthocal.calibrators import Calibrator
 from orthocal.effects import Effect
+from orthocal.engines.verification import hold_out
 from orthocal.errors import OrthocalError
 from orthocal.folds import draw_folds
 from orthocal.maps import Map

@@ -1,4 +1,4 @@
-"""What an engine offers, and the whole job on any of them: calibrate on some rows, judge on others."""
+"""What an engine offers, rows held out, and the whole job on any engine: calibrate on some rows, judge on others."""
 
 from __future__ import annotations
 
@@ -6,12 +6,43 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol
 
+import numpy as np
+
 from orthocal.arrays import Integers
 from orthocal.assessment import Assessment, Comparison
 from orthocal.assessment.records import Settings
 from orthocal.assessment.status import Mark, mark_of_change
 from orthocal.calibrators import Calibrator
+from orthocal.effects import Effect
+from orthocal.errors import OrthocalError
+from orthocal.folds import HOLDOUT, split_rows
 from orthocal.maps import Map
+from orthocal.observations import Observations
+
+
+def hold_out(holdout: float, effect: Effect, observations: Observations, seed: int) -> tuple[Integers, Integers]:
+    """Return the rows the map is fitted on and the rows it is judged on: all for both where nothing is held out."""
+    require_share(holdout)
+    fitted = judged = np.arange(len(observations))
+    if holdout > 0:
+        part = split_rows(1 - holdout, effect.strata(observations), observations, seed, HOLDOUT)
+        fitted, judged = np.flatnonzero(part == 0), np.flatnonzero(part == 1)
+    require_both_sides(holdout, len(observations), len(fitted), len(judged))
+    return fitted, judged
+
+
+def require_both_sides(holdout: float, rows: int, fitted: int, judged: int) -> None:
+    """There are rows to fit a map on, and rows to judge it on."""
+    if judged < 2 or fitted < 2:
+        raise OrthocalError(f"`holdout`={holdout} leaves too few of the {rows} rows on one side. Use more data.")
+
+
+def require_share(holdout: float) -> None:
+    """A share of the rows is held out, or none."""
+    if not 0 <= holdout < 1:
+        raise OrthocalError(
+            f"`holdout` must lie in [0, 1); it is {holdout}. 0.3 keeps three rows of ten for the verdict."
+        )
 
 
 class JudgedMap(Protocol):

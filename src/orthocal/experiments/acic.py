@@ -14,14 +14,14 @@ from orthocal.calibration.refinement import fit_calibrator
 from orthocal.calibrators import Histogram
 from orthocal.datasets import SimulatedData, load_acic16
 from orthocal.effects import CATE
-from orthocal.experiments.figures import boxes
+from orthocal.experiments.figures import box_plots
 from orthocal.experiments.learners import WORDS, classifier, regressor
 from orthocal.experiments.protocol import Claim, Findings, Key, Row, rows_by_size, true_calibration_error
 from orthocal.losses import QuadraticLoss
 from orthocal.nuisances.learners import Recipe
 from orthocal.observations import observe
 from orthocal.orthogonal import learn_cross
-from orthocal.reporting.page import Table, picture
+from orthocal.reporting.page.document import Table
 
 ACIC_DRAWS = tuple(range(1, 11))
 SHARES = (0.50, 0.25)
@@ -93,15 +93,12 @@ class Challenge:
             for size in sizes
             for model in MODELS
         }
-        words = "; ".join(
-            f"{title}: " + ", ".join(f"{method} {np.median(values):.2f}" for method, values in methods.items())
-            for title, methods in panels.items()
-        )
-        drawn = picture(
-            boxes(panels, "true calibration error (log scale)", len(MODELS)),
-            f"Box plots of the true calibration error. Medians: {words}.",
-            "True calibration error on the test rows in standard deviations of the outcome, over draws and repetitions.",
-            "boxes",
+        drawn = box_plots(
+            panels,
+            of="true calibration error",
+            label="true calibration error",
+            columns=len(MODELS),
+            caption="True calibration error on the test rows in standard deviations of the outcome, over draws and repetitions.",
         )
         claims = tuple(claim for size in sizes for claim in _claims(size, by_size[size]))
         return Findings(

@@ -10,6 +10,8 @@ import numpy as np
 
 from orthocal.arrays import Floats
 from orthocal.plots import ACCENT, GREY, INK
+from orthocal.reporting.page.document import Picture
+from orthocal.reporting.page.render import picture
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -22,6 +24,18 @@ STYLES: list[dict[str, Any]] = [
     {"color": INK, "marker": "v", "linestyle": (0, (1, 1))},
 ]
 """Told apart by shape as well as by colour."""
+
+
+def box_plots(
+    panels: Mapping[str, Mapping[str, Floats]], *, of: str, label: str, columns: int, caption: str
+) -> Picture:
+    """Return the boxes of all panels as a picture of a page, with the medians in words."""
+    words = "; ".join(
+        f"{title}: " + ", ".join(f"{method} {np.median(values):.3g}" for method, values in methods.items())
+        for title, methods in panels.items()
+    )
+    drawn = boxes(panels, f"{label} (log scale)", columns)
+    return picture(drawn, f"Box plots of the {of}. Medians: {words}.", caption, "boxes")
 
 
 def boxes(panels: Mapping[str, Mapping[str, Floats]], label: str, columns: int) -> Figure:

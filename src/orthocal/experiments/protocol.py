@@ -14,7 +14,7 @@ from orthocal.assessment.error import squared_error
 from orthocal.losses import QuadraticLoss
 
 if TYPE_CHECKING:
-    from orthocal.reporting.page import Block, Table
+    from orthocal.reporting.page.document import Block, Table
 
 
 Key = dict[str, Any]

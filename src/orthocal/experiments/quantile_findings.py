@@ -12,7 +12,8 @@ from orthocal.arrays import Floats
 from orthocal.experiments.figures import lines
 from orthocal.experiments.learners import WORDS
 from orthocal.experiments.protocol import Claim, Findings, Row, rows_by_size
-from orthocal.reporting.page import Table, picture
+from orthocal.reporting.page.document import Table
+from orthocal.reporting.page.render import picture
 
 SIZES, QUANTILES = (500, 1000, 1500, 2000, 2500, 3000), (0.5, 0.6, 0.75, 0.9)
 COVARIATES, ACTIVE, CLIP, FOLDS = 100, 20, 0.05, 5

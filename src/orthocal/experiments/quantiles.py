@@ -29,9 +29,9 @@ from orthocal.experiments.quantile_findings import (
     findings_of,
 )
 from orthocal.folds import assign_folds
-from orthocal.nuisances.binning import Coarse
 from orthocal.nuisances.cross_fit import cross_fit
 from orthocal.nuisances.learners import Recipe
+from orthocal.nuisances.wrapped import Coarse
 from orthocal.observations import observe
 from orthocal.orthogonal import Orthogonal, learn_cross
 

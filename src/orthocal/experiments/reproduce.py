@@ -13,7 +13,8 @@ from orthocal.experiments.protocol import Claim, Experiment, Findings
 from orthocal.experiments.resumable import COMMAND, RESULTS, SETTINGS, run_resumable
 from orthocal.files.atomic import Results
 from orthocal.mapfile import write_text
-from orthocal.reporting.page import Code, Items, Marked, Page, Section, Text, render
+from orthocal.reporting.page.document import Code, Items, Marked, Page, Section, Text
+from orthocal.reporting.page.render import render
 
 if TYPE_CHECKING:
     from pathlib import Path

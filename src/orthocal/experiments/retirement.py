@@ -16,14 +16,14 @@ from orthocal.calibrators import Histogram
 from orthocal.datasets import RealData, load_401k, load_reduced_401k
 from orthocal.effects import CATE, LATE
 from orthocal.errors import UnavailableError
-from orthocal.experiments.figures import boxes
+from orthocal.experiments.figures import box_plots
 from orthocal.experiments.learners import WORDS, classifier, regressor
 from orthocal.experiments.protocol import Claim, Findings, Key, Row, rows_by_size
 from orthocal.losses import QuadraticLoss
 from orthocal.nuisances.learners import Recipe
 from orthocal.observations import observe
 from orthocal.orthogonal import learn_cross
-from orthocal.reporting.page import Table, picture
+from orthocal.reporting.page.document import Table
 
 EFFECTS = {"cate": "CATE of eligibility", "late": "LATE of participation"}
 METHODS: dict[str, Any] = {"isotonic": "isotonic", "histogram": Histogram(bins=20), "linear": "linear"}
@@ -106,23 +106,20 @@ class Retirement:
             for size in sizes
             for effect in EFFECTS
         }
-        words = "; ".join(
-            f"{title}: " + ", ".join(f"{method} {np.median(values):.0f}" for method, values in methods.items())
-            for title, methods in panels.items()
-        )
-        box_plots = picture(
-            boxes(panels, "quartile error / 10^6 (log scale)", 2),
-            f"Box plots of the quartile error. Medians: {words}.",
-            "The paper's quartile error as printed, mean squared gap in dollars over four bins, divided by a million. Box: "
-            "quartiles over splits; whiskers to 1.5 box heights beyond them.",
-            "boxes",
+        drawn = box_plots(
+            panels,
+            of="quartile error",
+            label="quartile error / 10^6",
+            columns=2,
+            caption="The paper's quartile error as printed, mean squared gap in dollars over four bins, divided by a million. "
+            "Box: quartiles over splits; whiskers to 1.5 box heights beyond them.",
         )
         claims = tuple(claim for size in sizes for claim in _claims(size, by_size[size]))
         answer = " ".join(_answer(title, methods) for title, methods in panels.items())
         return Findings(
             tables=tables,
             claims=claims,
-            blocks=(box_plots,),
+            blocks=(drawn,),
             notes=_notes(households(self.table), len(by_size[sizes[0]]), sizes),
             answer=answer,
         )

@@ -4,13 +4,15 @@ The loss is the hub: everything downstream sees only (prediction, loss).
 """
 
 from orthocal.losses.balance import Balance, balance_of
-from orthocal.losses.columns import columns_of, joined, of_columns
 from orthocal.losses.counting import as_counts
 from orthocal.losses.protocol import (
     Loss,
     Origin,
     Overlap,
+    columns_of,
     is_ratio,
+    joined,
+    of_columns,
     rows_that_count,
     total_mass,
     without_overlap,

@@ -1,13 +1,15 @@
-"""What every loss offers, and what is asked of any."""
+"""What a loss must offer, and losses as columns, so that their rows can be moved."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass, is_dataclass, replace
-from typing import Any, Protocol, Self, cast, runtime_checkable
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, fields, is_dataclass, replace
+from typing import Any, Protocol, Self, TypeVar, cast, runtime_checkable
 
 import numpy as np
 
 from orthocal.arrays import Floats, Integers, Rows
+from orthocal.distributions import TableLaw
 from orthocal.errors import OrthocalError, require_positive_mass
 from orthocal.losses.balance import Balance
 
@@ -183,3 +185,41 @@ def total_mass(loss: Loss) -> float:
     total = float(loss.mass.sum())
     require_positive_mass(total)
     return total
+
+
+L = TypeVar("L", bound="Loss")
+LAW = "law "
+"""How columns of a conditional distribution begin: one for each level of its table."""
+
+
+def columns_of(loss: Any) -> dict[str, Any]:
+    """Return the arrays of a loss that have one entry per row; weights that are the masses are not repeated."""
+    found = {field.name: getattr(loss, field.name) for field in fields(loss)}
+    kept = {name: value for name, value in found.items() if isinstance(value, np.ndarray) and len(value) == len(loss)}
+    if "weight" in kept and kept["weight"] is kept.get("denominator"):
+        del kept["weight"]
+    law: Any = getattr(loss, "law", None)
+    if hasattr(law, "tabulated"):
+        kept |= {f"{LAW}{j}": column for j, column in enumerate(law.tabulated().table.T)}
+    return kept
+
+
+def of_columns(like: L, columns: Mapping[str, Any]) -> L:
+    """Return a loss of the same kind with these columns; without columns of a conditional distribution it stays at its level."""
+    own = {name: column for name, column in columns.items() if not name.startswith(LAW)}
+    weight = own.get("weight", own.get("denominator"))
+    left: dict[str, Any] = {"groups": None, "overlap": None} | (
+        {"law": _law(like, columns)} if hasattr(like, "law") else {}
+    )
+    return replace(like, **{**left, **own, "weight": weight})  # type: ignore[type-var]
+
+
+def _law(like: Any, columns: Mapping[str, Any]) -> TableLaw | None:
+    table = [column for name, column in columns.items() if name.startswith(LAW)]
+    return TableLaw(like.law.tabulated().levels, np.column_stack(table)) if table else None
+
+
+def joined(losses: Sequence[L]) -> L:
+    """Return the loss of all rows of several of one kind."""
+    parts = [columns_of(loss) for loss in losses]
+    return of_columns(losses[0], {name: np.concatenate([part[name] for part in parts]) for name in parts[0]})

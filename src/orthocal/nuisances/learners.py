@@ -10,9 +10,8 @@ import numpy as np
 
 from orthocal.errors import OrthocalError, require_inside, require_whole
 from orthocal.folds import REPEATS, seed_of
-from orthocal.nuisances.binning import Coarse
 from orthocal.nuisances.nuisance import Nuisance
-from orthocal.nuisances.wrapped import Standardised
+from orthocal.nuisances.wrapped import Coarse, Standardised
 
 
 @dataclass(frozen=True)

@@ -1,12 +1,14 @@
-"""What an effect asks to be learnt."""
+"""A nuisance: what is learnt of which rows; and its models, to be asked about rows of the folds they never saw."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass, field
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field, replace
 from typing import Any
 
-from orthocal.arrays import Booleans, Floats
+import numpy as np
+
+from orthocal.arrays import Booleans, Floats, Integers
 
 
 def _of_covariates(function: Callable[..., Any], X: Any) -> Any:
@@ -72,3 +74,39 @@ class Nuisance:
         if self.outputs:
             return {name: finished[:, j] for j, name in enumerate((*self.outputs, *self.extras))}
         return {self.name: finished}
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class Trained:
+    """A nuisance with its fitted models.
+
+    Parameters
+    ----------
+    nuisance : Nuisance
+        Without rows: what is left says how answers become what the loss works with.
+    models : sequence of callables
+        For each fold, features to answers, by a model that never saw the fold.
+    has_features : bool
+        Its features are not the covariates alone, and must be asked of the effect.
+    """
+
+    nuisance: Nuisance
+    models: Sequence[Any]
+    has_features: bool = False
+
+    def answers(self, features: Any, fold: Integers) -> Floats:
+        """Return what the models say of rows, each asked of the model that never saw its fold."""
+        found: Any = None
+        for k, model in enumerate(self.models):
+            rows = fold == k
+            if rows.any():
+                answer = np.asarray(model(features[rows]))
+                found = np.empty((len(fold), *answer.shape[1:])) if found is None else found
+                found[rows] = answer
+        return np.asarray(found)
+
+
+def trained(nuisance: Nuisance, models: Sequence[Any]) -> Trained:
+    """Return a nuisance with its models and without its rows, light enough to be sent about."""
+    bare = replace(nuisance, target=np.empty(0), rows=None, features=None)
+    return Trained(nuisance=bare, models=tuple(models), has_features=nuisance.features is not None)

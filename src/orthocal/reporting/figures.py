@@ -129,3 +129,18 @@ def _decision_figures(d: Decision) -> list[Figure]:
         Figure(f"decisions changed at cost {number(d.cost)}", f"{d.share_flipped:.1%}", "of rows"),
         Figure("gain of that, per row", estimate(d.gain, d.interval), ""),
     ]
+
+
+WIDEST = 32
+"""Characters of a column, beyond which one line may stick out."""
+
+
+def summary(assessment: Assessment) -> str:
+    """Return the verdict and the figures behind it as text."""
+    return f"{assessment.verdict}\n\n{as_text(figures_of(assessment))}"
+
+
+def as_text(figures: list[Figure]) -> str:
+    """Return figures as lines, in aligned columns."""
+    names, numbers = (max(len(line[k]) for line in figures if len(line[k]) <= WIDEST) for k in (0, 1))
+    return "\n".join(f"{line.name:<{names}}  {line.figure:<{numbers}}  {line.meaning}".rstrip() for line in figures)

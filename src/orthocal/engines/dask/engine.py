@@ -12,7 +12,6 @@ import numpy as np
 from orthocal.arrays import Booleans, Integers
 from orthocal.assessment import Assessment, Comparison
 from orthocal.assessment.records import Settings
-from orthocal.calibration.holdout import require_both_sides, require_share
 from orthocal.effects import Effect
 from orthocal.engines.dask.calibrator import CausalCalibrator, judged_source
 from orthocal.engines.dask.keys import folds_of, keys_of, sampled
@@ -21,6 +20,7 @@ from orthocal.engines.dask.passes import partitions, reduced
 from orthocal.engines.dask.preparation import chosen, prepared, seed_of_partitions
 from orthocal.engines.dask.training import probe, require_defined
 from orthocal.engines.dask.verdict import judged
+from orthocal.engines.verification import require_both_sides, require_share
 from orthocal.errors import OrthocalError, require_one_of
 from orthocal.maps import Map
 from orthocal.nuisances import Nuisance

@@ -14,7 +14,7 @@ from orthocal.engines.dask.keys import folds_of, keys_of
 from orthocal.errors import OrthocalError, require_known_propensity
 from orthocal.losses import Loss, Origin, rows_that_count
 from orthocal.nuisances.cross_fit import Fitted, clip_fitted, known_value
-from orthocal.nuisances.models import Trained
+from orthocal.nuisances.nuisance import Trained
 from orthocal.observations import Encoding, Observations, encode, observe
 from orthocal.roles import Roles
 

@@ -18,7 +18,7 @@ from orthocal.folds import generator
 from orthocal.nuisances import Nuisance
 from orthocal.nuisances.cross_fit import Learnt, fit_one
 from orthocal.nuisances.learners import choose_learners
-from orthocal.nuisances.models import Trained, trained
+from orthocal.nuisances.nuisance import Trained, trained
 from orthocal.nuisances.wrapped import Standardised
 from orthocal.observations import Encoding, Observations, encode
 from orthocal.roles import Roles
