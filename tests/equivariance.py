@@ -6,7 +6,7 @@ from typing import NamedTuple
 import numpy as np
 
 from orthocal import orthogonal_loss
-from orthocal.calibration.refinement import fit_calibrator
+from orthocal.calibration.schemes import fit_calibrator
 from orthocal.calibrators import CALIBRATORS
 from orthocal.datasets import simulate_cate, simulate_derivative, simulate_late, simulate_quantile
 from orthocal.effects import EFFECTS

@@ -5,7 +5,7 @@ import pytest
 from sklearn.linear_model import LinearRegression
 
 from orthocal import Auto, ExpectileLoss, HingeLoss, Isotonic, OrthocalError, QuadraticLoss
-from orthocal.calibration.refinement import fit_calibrator
+from orthocal.calibration.schemes import fit_calibrator
 from orthocal.calibrators import CALIBRATORS
 from orthocal.calibrators.auto import LINES, SHAPES
 from orthocal.calibrators.evidence import largest_drop, line_evidence, pull_of

@@ -5,7 +5,7 @@ from scipy.stats import norm
 from sklearn.isotonic import IsotonicRegression
 
 from orthocal import Auto, HingeLoss, Histogram, Isotonic, Linear, OrthocalError, Platt, QuadraticLoss
-from orthocal.calibration.refinement import _levels, fit_calibrator
+from orthocal.calibration.schemes import _levels, fit_calibrator
 from orthocal.calibrators import new_calibrator
 from orthocal.calibrators.auto import LINES, SHAPES
 from orthocal.calibrators.histogram import uniform_mass_edges

@@ -19,7 +19,7 @@ from orthocal import OrthocalError, cli, datasets
 from orthocal.experiments import EXPERIMENTS, Claim, Findings, acic, new_experiment, quantiles, reproduce, retirement
 from orthocal.experiments.protocol import true_calibration_error
 from orthocal.experiments.quantile_findings import METHODS, QUANTILES, findings_of
-from orthocal.experiments.resumable import run_resumable
+from orthocal.experiments.reproduce import run_resumable
 from orthocal.files.atomic import Results, alone
 from orthocal.reporting.page.document import Table
 

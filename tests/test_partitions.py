@@ -19,7 +19,7 @@ from orthocal.datasets import simulate_cate  # noqa: E402
 from orthocal.distributed import CausalCalibrator, assess  # noqa: E402
 from orthocal.effects import EFFECTS, sums_of  # noqa: E402
 from orthocal.engines.dask.keys import keys_of  # noqa: E402
-from orthocal.engines.dask.separable import require_separable, require_separable_targets  # noqa: E402
+from orthocal.engines.dask.preparation import require_separable, require_separable_targets  # noqa: E402
 from orthocal.engines.dask.training import _fit_on_dask  # noqa: E402
 from orthocal.nuisances import Fitted, Nuisance  # noqa: E402
 from orthocal.nuisances.wrapped import Standardised  # noqa: E402

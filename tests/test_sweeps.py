@@ -76,7 +76,7 @@ def test_a_general_loss_is_solved_by_bisection_where_its_rows_are_in_pieces(monk
         there = SortedRows(prediction[order], loss[order])
         return answer(there, sweeps_minimisers(there, edges))
 
-    from orthocal.assessment.bin_targets import minimisers as sweeps_minimisers
+    from orthocal.assessment.bin_table import minimisers as sweeps_minimisers
 
     np.testing.assert_allclose(bins(50), bins(400), atol=1e-9)
 

@@ -7,9 +7,9 @@ from sklearn.linear_model import LinearRegression
 
 from orthocal import CausalCalibrator, CVaRUnderTreatment, orthogonal_loss
 from orthocal.effects.cvar import tail_value
-from orthocal.nuisances.additive import Hinges, fit_in_stages
+from orthocal.nuisances.conditional_distribution import TailModel
 from orthocal.nuisances.learners import default_learner
-from orthocal.nuisances.tail import TailModel
+from orthocal.nuisances.polynomials import Hinges, fit_in_stages
 from tests.simulation import TAILS, simulate_tail, tail_mean
 
 LEVEL = 0.9

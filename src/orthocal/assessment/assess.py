@@ -11,9 +11,8 @@ from scipy.stats import t as t_law
 
 from orthocal.arrays import Floats
 from orthocal.assessment.best_line import best_line
-from orthocal.assessment.bin_edges import cut
-from orthocal.assessment.bin_table import intervals, monotone_curve, shown_bins, table
-from orthocal.assessment.bin_targets import minimisers
+from orthocal.assessment.bin_edges import cut, settled_order
+from orthocal.assessment.bin_table import intervals, minimisers, monotone_curve, shown_bins, table
 from orthocal.assessment.bins import Binned, at_constant, at_prediction, mean_residual, residual_moments
 from orthocal.assessment.bins_test import bins_test
 from orthocal.assessment.crossings import score_interval
@@ -31,7 +30,6 @@ from orthocal.assessment.range_test import range_test
 from orthocal.assessment.rate import rate
 from orthocal.assessment.ratios import MeanMass, Shown, against_all, mean_mass
 from orthocal.assessment.records import Assessment, Settings
-from orthocal.assessment.row_order import settled_order
 from orthocal.assessment.status import sensitivity, verdict
 from orthocal.assessment.subgroups import judge_groups, subgroups
 from orthocal.assessment.sweeps import (

@@ -9,7 +9,7 @@ import numpy as np
 
 from orthocal.arrays import Booleans, Floats, Integers
 from orthocal.arrays import Rows as Selected
-from orthocal.assessment.bin_targets import minimisers
+from orthocal.assessment.bin_table import minimisers
 from orthocal.assessment.parts import Decomposition
 from orthocal.assessment.sweeps import Piece, Rows, SortedRows, Stage, answer, cluster_codes, count_rows
 from orthocal.folds import assign_folds

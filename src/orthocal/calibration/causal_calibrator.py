@@ -12,8 +12,7 @@ from sklearn.base import BaseEstimator
 from orthocal.arrays import Floats
 from orthocal.calibration.effect_models import given_or_asked, prediction_of
 from orthocal.calibration.guarantee import Guarantee, Outcomes, guarantee_of
-from orthocal.calibration.refinement import out_of_fold
-from orthocal.calibration.schemes import SCHEMES, Plan
+from orthocal.calibration.schemes import SCHEMES, Plan, out_of_fold
 from orthocal.calibration.sklearn_api import (
     EffectParameter,
     UnfittedError,
@@ -165,14 +164,8 @@ class CausalCalibrator(BaseEstimator):  # type: ignore[misc]
             key=key,
         )
         recipe = Recipe(self.learners, self.clip, self.random_state, self.n_jobs)
-        plan = Plan(
-            effect=self._chosen_effect,
-            method=self.method,
-            folds=self.folds,
-            split=self.split,
-            refinements=self.refinements,
-            recipe=recipe,
-        )
+        settings = {name: getattr(self, name) for name in ("method", "folds", "split", "refinements")}
+        plan = Plan(effect=self._chosen_effect, recipe=recipe, **settings)
         learnt, calibrator = SCHEMES[self.scheme](plan, observations, X, nuisances)
         # Nothing is kept of a fit that failed, and nothing is left of the fit before.
         self.__dict__.pop("honest_prediction_", None)

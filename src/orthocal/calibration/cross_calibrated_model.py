@@ -14,7 +14,7 @@ from sklearn.utils import _safe_indexing
 
 from orthocal.arrays import Floats, Integers, unmasked
 from orthocal.calibration.effect_models import prediction_of, way_to_train
-from orthocal.calibration.refinement import fit_calibrator
+from orthocal.calibration.schemes import fit_calibrator
 from orthocal.calibration.sklearn_api import (
     EffectParameter,
     UnfittedError,

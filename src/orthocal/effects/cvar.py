@@ -15,7 +15,7 @@ from orthocal.effects.description import LOCATION, Equivariance, Words
 from orthocal.errors import require_inside
 from orthocal.losses import Loss, QuadraticLoss
 from orthocal.nuisances import Fitted, Nuisance
-from orthocal.nuisances.tail import TailModel
+from orthocal.nuisances.conditional_distribution import TailModel
 from orthocal.observations import Observations
 
 

@@ -11,7 +11,7 @@ from orthocal.arrays import Floats, Integers
 from orthocal.assessment import Assessment, Comparison, assess, compare
 from orthocal.assessment.assess import assess_rows
 from orthocal.assessment.records import Settings
-from orthocal.calibration.refinement import fit_calibrator
+from orthocal.calibration.schemes import fit_calibrator
 from orthocal.calibrators import Calibrator
 from orthocal.effects import Effect
 from orthocal.engines.verification import hold_out

@@ -6,8 +6,7 @@ from typing import Any
 
 from orthocal.errors import OrthocalError, require_one_of
 from orthocal.experiments.acic import Challenge
-from orthocal.experiments.learners import chosen_sizes
-from orthocal.experiments.protocol import Claim, Experiment, Findings
+from orthocal.experiments.protocol import Claim, Experiment, Findings, chosen_sizes
 from orthocal.experiments.quantiles import Quantiles
 from orthocal.experiments.reproduce import reproduce
 from orthocal.experiments.retirement import Retirement

@@ -10,13 +10,22 @@ from typing import Any, ClassVar
 import numpy as np
 
 from orthocal.arrays import Floats, Integers
-from orthocal.calibration.refinement import fit_calibrator
+from orthocal.calibration.schemes import fit_calibrator
 from orthocal.calibrators import Histogram
 from orthocal.datasets import SimulatedData, load_acic16
 from orthocal.effects import CATE
-from orthocal.experiments.figures import box_plots
-from orthocal.experiments.learners import WORDS, classifier, regressor
-from orthocal.experiments.protocol import Claim, Findings, Key, Row, rows_by_size, true_calibration_error
+from orthocal.experiments.protocol import (
+    WORDS,
+    Claim,
+    Findings,
+    Key,
+    Row,
+    box_plots,
+    classifier,
+    regressor,
+    rows_by_size,
+    true_calibration_error,
+)
 from orthocal.losses import QuadraticLoss
 from orthocal.nuisances.learners import Recipe
 from orthocal.observations import observe

@@ -9,9 +9,7 @@ import numpy as np
 from scipy.stats import t
 
 from orthocal.arrays import Floats
-from orthocal.experiments.figures import lines
-from orthocal.experiments.learners import WORDS
-from orthocal.experiments.protocol import Claim, Findings, Row, rows_by_size
+from orthocal.experiments.protocol import WORDS, Claim, Findings, Row, lines, rows_by_size
 from orthocal.reporting.page.document import Table
 from orthocal.reporting.page.render import picture
 

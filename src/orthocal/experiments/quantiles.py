@@ -10,11 +10,10 @@ import numpy as np
 from scipy.special import expit, ndtr
 
 from orthocal.arrays import Floats, Integers
-from orthocal.calibration.refinement import fit_calibrator
+from orthocal.calibration.schemes import fit_calibrator
 from orthocal.effects import QuantileUnderTreatment
 from orthocal.effects.arms import propensity_nuisance
-from orthocal.experiments.learners import classifier, regressor
-from orthocal.experiments.protocol import Findings, Key, Row, true_calibration_error
+from orthocal.experiments.protocol import Findings, Key, Row, classifier, regressor, true_calibration_error
 from orthocal.experiments.quantile_findings import (
     ACTIVE,
     BINS,

@@ -11,14 +11,22 @@ import numpy as np
 
 from orthocal.arrays import Floats, Integers
 from orthocal.assessment import assess
-from orthocal.calibration.refinement import fit_calibrator
+from orthocal.calibration.schemes import fit_calibrator
 from orthocal.calibrators import Histogram
 from orthocal.datasets import RealData, load_401k, load_reduced_401k
 from orthocal.effects import CATE, LATE
 from orthocal.errors import UnavailableError
-from orthocal.experiments.figures import box_plots
-from orthocal.experiments.learners import WORDS, classifier, regressor
-from orthocal.experiments.protocol import Claim, Findings, Key, Row, rows_by_size
+from orthocal.experiments.protocol import (
+    WORDS,
+    Claim,
+    Findings,
+    Key,
+    Row,
+    box_plots,
+    classifier,
+    regressor,
+    rows_by_size,
+)
 from orthocal.losses import QuadraticLoss
 from orthocal.nuisances.learners import Recipe
 from orthocal.observations import observe
@@ -251,10 +259,8 @@ def _claims(size: str, rows: Sequence[Row]) -> list[Claim]:
 def _notes(data: RealData, splits: int, sizes: Sequence[str]) -> tuple[str, ...]:
     return (
         (
-            f"Data: {data.source}; {len(data.y):,} households, {len(data.covariates)} covariates, net financial "
-            f"assets in dollars. "
-            f"{splits} random splits into 60% training, 25% calibration and 15% test rows; {FOLDS} folds of "
-            f"cross-fitting in each."
+            f"Data: {data.source}; {len(data.y):,} households, {len(data.covariates)} covariates, net financial assets in dollars. "
+            f"{splits} random splits into 60% training, 25% calibration and 15% test rows; {FOLDS} folds of cross-fitting in each."
         ),
         "Base model: pseudo-outcomes of the training rows, regressed on the covariates by boosted trees.",
         *(
@@ -268,12 +274,9 @@ def _notes(data: RealData, splits: int, sizes: Sequence[str]) -> tuple[str, ...]
             "not learnt; propensity and outcome models serve both effects."
         ),
         (
-            "Quartile error: as printed, without a root and without the bins' weights, so that figures "
-            "compare with the "
-            "paper's; it holds the noise of the test rows, about the variance of a bin's mean, whatever the "
-            "model. Beside it the "
-            "debiased squared error in ten bins of the same test rows, also divided by a million, medians of its "
-            "95% interval "
+            "Quartile error: as printed, without a root and without the bins' weights, so that figures compare with the paper's; it "
+            "holds the noise of the test rows, about the variance of a bin's mean, whatever the model. Beside it the debiased squared "
+            "error in ten bins of the same test rows, also divided by a million, medians of its 95% interval "
             "(of the root, in dollars), and the share of splits whose interval excludes 0."
         ),
         (

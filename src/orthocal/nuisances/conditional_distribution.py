@@ -1,14 +1,16 @@
-"""Learning a conditional law: one classifier of {outcome <= level} on (covariates, level)."""
+"""Learning a conditional distribution, or a conditional quantile and the mean beyond it."""
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Any, Self
 
 import numpy as np
 from sklearn.base import BaseEstimator
 
-from orthocal.arrays import Floats
+from orthocal.arrays import Floats, Integers
 from orthocal.folds import generator
+from orthocal.nuisances.polynomials import fit_in_stages
 from orthocal.nuisances.wrapped import fit_weighted, monotone_in_last
 
 
@@ -59,3 +61,127 @@ class ConditionalLaw(BaseEstimator):  # type: ignore[misc]
                 table[:, j] = self.model_.predict_proba(np.column_stack([X, np.full(len(X), level)]))[:, 1]
         table[:, -1] = 1.0
         return np.maximum.accumulate(table, axis=1)
+
+
+LEAST_SCALE = 0.15
+"""Least conditional scale, as a share of the average one."""
+TAIL_ROWS = 10
+"""Expected rows beyond the quantile in a leaf of the trees that learn the shape."""
+
+
+class TailModel(BaseEstimator):  # type: ignore[misc]
+    r"""Learn a quantile far from the middle mostly from all rows: location, scale, and the quantile of standardised residuals.
+
+    It is done twice, :math:`q_j(x) = m_j(x) + s_j(x) (t_j(x) + c)` on either half j of the rows, so that there are two quantiles
+    whose errors are independent: their mean is the one to use, and how far they are apart says what their errors do to a mean
+    beyond the quantile (`orthocal.effects.cvar.tail_value`). A half therefore uses nothing of the other but :math:`c`, one
+    number, which makes q have its level on rows that it has not seen.
+
+    Parameters
+    ----------
+    learner : scikit-learn regressor
+        Of location and scale, in units of the outcome's standard deviation, beyond what an additive fit says.
+    level : float
+        Q.
+    random_state : int, optional
+        Of the halves.
+    """
+
+    def __init__(self, learner: Any, level: float, random_state: Any = None) -> None:
+        self.learner = learner
+        self.level = level
+        self.random_state = random_state
+
+    def fit(self, X: Floats, y: Floats, sample_weight: Floats | None = None) -> Self:
+        """Fit either half, and what their quantiles leave on the other."""
+        self.centre_, self.unit_ = float(np.median(y)), float(y.std()) or 1.0
+        y = (y - self.centre_) / self.unit_
+        self.range_ = float(y.min()), float(y.max())
+        rng = generator(self.random_state)
+        half, seed = rng.permutation(len(y)) % 2, int(rng.integers(2**31))
+        weights = np.ones(len(y)) if sample_weight is None else sample_weight
+        self.halves_ = [
+            fit_half(self.learner, self.level, X[one], y[one], None if sample_weight is None else weights[one], seed)
+            for one in (np.flatnonzero(half == j) for j in np.unique(half))
+        ]
+        self._learn_residuals(_standardised(self.halves_[::-1], X, y, half), weights)
+        return self
+
+    def predict(self, X: Floats) -> Floats:
+        """Return the quantile of each row, the mean of its corrected tail value, and how far its two quantiles are apart."""
+        base, scale = (np.column_stack(part) for part in zip(*(one.parts(X) for one in self.halves_), strict=True))
+        both = np.clip(base + scale * self.shift_, *self.range_)
+        quantile, apart, spread = both.mean(axis=1), both[:, 0] - both[:, -1], scale.mean(axis=1)
+        below = self._below((both - base.mean(axis=1)[:, None]) / spread[:, None])
+        mean = quantile + spread * self.excess_ - (below[:, 0] - below[:, -1]) * apart / (8 * (1 - self.level))
+        columns = np.column_stack([quantile, mean, apart])
+        return np.asarray(columns * self.unit_ + np.array([self.centre_, self.centre_, 0.0]))
+
+    def _learn_residuals(self, residual: Floats, weight: Floats) -> None:
+        """Keep the distribution of residuals from the other half's quantile, its own quantile, and the mean excess over that."""
+        order = np.argsort(residual, kind="stable")
+        self.residuals_, self.shares_ = residual[order], np.append(0.0, np.cumsum(weight[order]) / weight.sum())
+        reached = np.searchsorted(self.shares_[1:-1], self.level)  # the last residual where no other is enough
+        self.shift_ = float(self.residuals_[reached])
+        self.excess_ = float(np.average(np.maximum(residual - self.shift_, 0), weights=weight)) / (1 - self.level)
+
+    def _below(self, residual: Floats) -> Floats:
+        """Share of the residuals at most this."""
+        return np.asarray(self.shares_[np.searchsorted(self.residuals_, residual, side="right")])
+
+
+@dataclass(frozen=True)
+class Half:
+    """Location, scale and shape learnt on half of the rows; no scale is smaller than `least`."""
+
+    location: Any
+    scale: Any
+    shape: Any
+    least: float
+
+    def parts(self, X: Floats) -> tuple[Floats, Floats]:
+        """Return the quantile of each row, up to a shift in scales, and its scale."""
+        scale = np.maximum(self.scale.predict(X), self.least)
+        return self.location.predict(X) + scale * self.shape.predict(X), scale
+
+
+def fit_half(learner: Any, level: float, X: Floats, y: Floats, weight: Floats | None, seed: int) -> Half:
+    """Learn location, scale from the sizes of residuals, and shape: the quantile of residuals over scale."""
+    location = fit_in_stages(learner, X, y, weight)
+    residual = y - location.predict(X)
+    scale = fit_in_stages(learner, X, np.abs(residual), weight)
+    least = LEAST_SCALE * float(np.average(np.abs(residual), weights=weight)) or 1.0
+    shape = _quantile_learner(level, len(y) if X.shape[1] else 0, seed)
+    standard = residual / np.maximum(scale.predict(X), least)
+    return Half(location, scale, fit_weighted(shape, X, standard, weight), least)
+
+
+def _quantile_learner(level: float, rows: int, seed: int) -> Any:
+    """Return trees whose leaves have rows beyond the quantile; where there are too few for two of them, a constant."""
+    from sklearn.dummy import DummyRegressor
+    from sklearn.ensemble import HistGradientBoostingRegressor
+
+    leaf = int(np.ceil(TAIL_ROWS / min(level, 1 - level)))
+    if rows < 2 * leaf:
+        return DummyRegressor(strategy="quantile", quantile=level)
+    return HistGradientBoostingRegressor(
+        loss="quantile",
+        quantile=level,
+        learning_rate=0.05,
+        max_iter=300,
+        max_depth=3,
+        min_samples_leaf=leaf,
+        early_stopping=True,
+        validation_fraction=0.15,
+        random_state=seed,
+    )
+
+
+def _standardised(models: list[Half], X: Floats, y: Floats, half: Integers) -> Floats:
+    """Residuals of the rows of half j from the quantile of model j, in its scales."""
+    answer = np.empty(len(X))
+    for j, model in enumerate(models):
+        own = half == j
+        base, scale = model.parts(X[own])
+        answer[own] = (y[own] - base) / scale
+    return answer

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from orthocal.assessment.row_order import settled_order
+from orthocal.assessment.bin_edges import settled_order
 from orthocal.assessment.sweeps import Piece, Question, Rows
 from orthocal.engines.dask.partition_loss import Job
 from orthocal.engines.dask.source import Source, prediction_and_loss

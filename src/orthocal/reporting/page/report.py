@@ -14,17 +14,21 @@ from orthocal.engines.verification import Verified
 from orthocal.errors import OrthocalError
 from orthocal.formats import between, number, percent
 from orthocal.mapfile import write_text
-from orthocal.reporting.page.document import Block, Code, Marked, Page, Section, Text
-from orthocal.reporting.page.pictures import (
+from orthocal.reporting.page.blocks import (
     before_after_pictures,
+    bins_table,
     decision_picture,
+    figures_table,
     forest_picture,
+    groups_table,
+    how_facts,
     map_picture,
     overlap_picture,
+    overlap_table,
     reliability_picture,
 )
+from orthocal.reporting.page.document import Block, Code, Marked, Page, Section, Text
 from orthocal.reporting.page.render import render
-from orthocal.reporting.page.tables import bins_table, figures_table, groups_table, how_facts, overlap_table
 
 TITLE = "Can this model of causal effects be believed?"
 SNIPPET = """import orthocal

@@ -1,0 +1,210 @@
+"""Blocks of a report: tables of records, and pictures with what they show in words."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from orthocal.assessment import Assessment
+from orthocal.formats import between, number, p_value, percent
+from orthocal.losses import Overlap
+from orthocal.maps import Map
+from orthocal.reporting.figures import Figure, main_figures, overlap_figures
+from orthocal.reporting.page.document import Facts, Picture, Pictures, Table
+from orthocal.reporting.page.render import picture
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+
+BIN_COLUMNS = (
+    "lower",
+    "upper",
+    "n",
+    "prediction",
+    "target",
+    "residual",
+    "standard_error",
+    "residual_lower",
+    "residual_upper",
+)
+
+
+def figures_table(verdicts: Mapping[str, Assessment]) -> Table:
+    """Return the figures of each verdict, one column per verdict, and what to make of them."""
+    each = {name: {line.name: line for line in main_figures(a)} for name, a in verdicts.items()}
+    names = dict.fromkeys(name for own in each.values() for name in own)
+    first, last = next(iter(verdicts.values())), list(each.values())[-1]
+    rows = tuple(
+        (name.strip(), *(own[name].figure if name in own else "" for own in each.values()), _meaning(name, last, each))
+        for name in names
+    )
+    caption = f"Figures, with {percent(first.level)} intervals in brackets; unit of errors: {first.unit}"
+    return Table(caption, ("", *verdicts, "what it means"), rows)
+
+
+def _meaning(name: str, last: Mapping[str, Figure], each: Mapping[str, Mapping[str, Figure]]) -> str:
+    own = [found[name].meaning for found in (last, *each.values()) if name in found]
+    return own[0]
+
+
+def bins_table(assessment: Assessment) -> Table:
+    """Return the bins of the prediction; what a bin does not show is left empty."""
+    bins = assessment.bins
+    rows = tuple(
+        (
+            f"{number(low)} to {number(high)}",
+            f"{n:,.0f}",
+            number(prediction),
+            number(target),
+            number(gap),
+            number(error),
+            between((least, most)) if least <= most else "",
+        )
+        for low, high, n, prediction, target, gap, error, least, most in zip(
+            *(bins[name] for name in BIN_COLUMNS), strict=True
+        )
+    )
+    header = (
+        "prediction from, to",
+        "rows",
+        "mean prediction",
+        "estimated",
+        "gap",
+        "its standard error",
+        "its interval",
+    )
+    return Table(f"Bins of the prediction; unit of the gap: {assessment.unit}", header, rows)
+
+
+def groups_table(assessment: Assessment) -> Table:
+    """Return the subgroups, each judged apart."""
+    rows = tuple(
+        (
+            f"{group.column} = {group.level}",
+            f"{group.rows:,}",
+            number(group.error),
+            number(group.excess),
+            "" if group.excess_interval is None else between(group.excess_interval),
+            p_value(group.p_value_adjusted),
+        )
+        for group in assessment.groups
+    )
+    header = ("subgroup", "rows", "error", "too high by", "interval", "p-value, adjusted")
+    return Table("Subgroups; p-values are adjusted for their number", header, rows)
+
+
+def overlap_table(overlap: Overlap) -> Table:
+    """Return how well treatment levels overlap."""
+    return Table("Overlap", ("", "figure", "what it means"), tuple(overlap_figures(overlap)))
+
+
+def how_facts(assessment: Assessment, how: Mapping[str, str]) -> Facts:
+    """Return what another person needs in order to repeat the verdict; what the caller says goes first."""
+    known = {}
+    if assessment.origin is not None:
+        origin = assessment.origin
+        known = {
+            "effect": origin.effect,
+            "estimand": origin.estimand,
+            "formula": origin.formula,
+            "folds": str(origin.folds),
+            "clip": f"fitted propensities are kept inside [{origin.clip:g}, {1 - origin.clip:g}]",
+            "seed": origin.seed,
+            "rows the nuisances come from": f"{origin.rows:,}",
+            **{f"nuisance {name}": learner for name, learner in origin.learners.items()},
+        }
+    both = {**{name: value for name, value in known.items() if name not in how}, "bins": str(len(assessment.bins["n"]))}
+    return Facts("So that another person can repeat it", tuple({**how, **both}.items()))
+
+
+HOW_TO_READ = (
+    "Each mark is a bin of people with like predictions. Thick bars: interval of that bin; thin bars: band for all bins at once. "
+    "On the dashed line predictions are right."
+)
+
+
+def before_after_pictures(before: Assessment, after: Assessment) -> Pictures:
+    """Draw two reliability curves on the same scale."""
+    from orthocal import plots
+
+    axes = [
+        plots.reliability(before, title="before", color=plots.GREY, marker="s"),
+        plots.reliability(after, title="after"),
+    ]
+    plots.on_one_scale(axes, square=before.curve is not None)
+    drawn = [
+        _of(ax, f"{name}: {_bins_in_words(verdict)}.", HOW_TO_READ, f"reliability-{name}")
+        for ax, (name, verdict) in zip(axes, {"before": before, "after": after}.items(), strict=True)
+    ]
+    return Pictures(tuple(drawn), HOW_TO_READ)
+
+
+def reliability_picture(assessment: Assessment, name: str) -> Picture:
+    """Draw one reliability curve."""
+    from orthocal import plots
+
+    return _of(plots.reliability(assessment), f"{_bins_in_words(assessment)}.", HOW_TO_READ, f"reliability-{name}")
+
+
+def map_picture(fitted: Map, assessment: Assessment) -> Picture:
+    """Draw what the map does to the predictions there are."""
+    from orthocal import plots
+
+    predictions = assessment.predictions
+    low, high = float(predictions[0]), float(predictions[-1])
+    ends = fitted.predict([low, high])
+    words = f"The map takes a prediction of {low:.4g} to {ends[0]:.4g} and one of {high:.4g} to {ends[1]:.4g}."
+    caption = "Calibrated against original prediction; the dashed line leaves predictions as they are."
+    return _of(plots.calibration_map(fitted, predictions), words, caption, "map")
+
+
+def forest_picture(assessment: Assessment, name: str) -> Picture:
+    """Draw the subgroups."""
+    from orthocal import plots
+
+    words = "; ".join(
+        f"{group.column} = {group.level}: too high by {group.excess:.4g}"
+        for group in assessment.groups
+        if group.excess is not None
+    )
+    caption = (
+        "By how much predictions are too high in each subgroup, with intervals; filled where the adjusted test rejects."
+    )
+    return _of(plots.forest(assessment), f"{words}.", caption, f"forest-{name}")
+
+
+def decision_picture(assessment: Assessment, name: str) -> Picture:
+    """Draw the net gain of deciding by the prediction."""
+    from orthocal import plots
+
+    value: Any = assessment.value
+    words = (
+        f"At cost {value.cost:.4g}: by prediction {value.value:.4g}, everyone {value.treating_everyone:.4g}, no one 0."
+    )
+    caption = "Net gain per row of treating where the prediction exceeds the cost, of treating everyone, and of treating no one."
+    return _of(plots.decision_curve(assessment), words, caption, f"decision-{name}")
+
+
+def overlap_picture(assessment: Assessment, name: str) -> Picture:
+    """Draw the propensities."""
+    from orthocal import plots
+
+    spread: Any = assessment.overlap
+    words = "; ".join(f"{level}: {low:.3g} to {high:.3g}" for level, (low, high) in spread.propensity.items())
+    caption = "Propensities of the level people got: mass near 0 means that some rows had hardly any chance of it."
+    return _of(plots.overlap(assessment), f"Propensities, {words}.", caption, f"overlap-{name}")
+
+
+def _of(ax: Axes, words: str, caption: str, name: str) -> Picture:
+    return picture(ax.figure, words, caption, name)  # type: ignore[arg-type]
+
+
+def _bins_in_words(assessment: Assessment) -> str:
+    bins = assessment.bins
+    pairs = zip(bins["prediction"], bins["target"], strict=True)
+    return "predicted and estimated, bin by bin, " + ", ".join(
+        f"{p:.3g} and {t:.3g}" if np.isfinite(t) else f"{p:.3g} and nothing certain" for p, t in pairs
+    )
