@@ -260,7 +260,7 @@ def _notes(data: RealData, splits: int, sizes: Sequence[str]) -> tuple[str, ...]
     return (
         (
             f"Data: {data.source}; {len(data.y):,} households, {len(data.covariates)} covariates, net financial assets in "
-            f"dollars. {splits} random splits into 60% training, 25% calibration and 15% test rows; {FOLDS} folds of cross-fitting."
+            f"dollars; {splits} random splits into 60% training, 25% calibration and 15% test rows; {FOLDS} folds in each."
         ),
         "Base model: pseudo-outcomes of the training rows, regressed on the covariates by boosted trees.",
         *(
@@ -276,8 +276,8 @@ def _notes(data: RealData, splits: int, sizes: Sequence[str]) -> tuple[str, ...]
         (
             "Quartile error: as printed, without a root and without the bins' weights, so that figures compare with the "
             "paper's; it holds the noise of the test rows, about the variance of a bin's mean, whatever the model. Beside it the "
-            "debiased squared error in ten bins of the same test rows, also divided by a million, medians of its 95% interval (of "
-            "the root, in dollars), and the share of splits whose interval excludes 0."
+            "debiased squared error in ten bins of the same test rows, also divided by a million, medians of its 95% interval "
+            "(of the root, in dollars), and the share of splits whose interval excludes 0."
         ),
         (
             "Loss: mean half squared distance from the pseudo-outcomes of the test rows, above that of predicting the average "

@@ -182,7 +182,7 @@ def deviation(values: Floats, weight: Floats | None = None) -> float:
     return float(np.sqrt(np.average((values - mean) ** 2, weights=weight)))
 
 
-PENALTIES = np.logspace(-2, 4, 13)
+ADDITIVE_PENALTIES = np.logspace(-2, 4, 13)
 """Of the ridge regression on standardised columns; which one is left to leave-one-out errors."""
 FEWEST = 20
 """Rows below which a regression is a mean: there is nothing to choose a penalty by, nor a split of a tree."""
@@ -254,5 +254,5 @@ def fit_in_stages(learner: Any, X: Floats, y: Floats, weight: Floats | None) -> 
 
     if len(y) < FEWEST or X.shape[1] == 0:
         return Stages((fit_weighted(DummyRegressor(), X, y, weight),))
-    additive = fit_weighted(make_pipeline(Hinges(), StandardScaler(), RidgeCV(PENALTIES)), X, y, weight)
+    additive = fit_weighted(make_pipeline(Hinges(), StandardScaler(), RidgeCV(ADDITIVE_PENALTIES)), X, y, weight)
     return Stages((additive, fit_weighted(clone(learner), X, y - additive.predict(X), weight)))
