@@ -38,3 +38,29 @@ def test_files_stay_short():
         str(file.relative_to(SOURCE)): file.read_text(encoding="utf-8").count("\n") for file in SOURCE.rglob("*.py")
     }
     assert {name: lines for name, lines in long.items() if lines > 300} == {}
+
+
+SAME_ON_PURPOSE = {"CausalCalibrator", "assess", "reproduce", "t_learner"}
+"""One idea in two places: on Dask as in memory, as a command as in Python, in the demonstration as in an experiment."""
+
+
+def defined(file):
+    """Yield the names that a module defines at its top level."""
+    for node in ast.parse(file.read_text(encoding="utf-8")).body:
+        if isinstance(node, ast.FunctionDef | ast.ClassDef):
+            if not any("register" in ast.unparse(one) or "overload" in ast.unparse(one) for one in node.decorator_list):
+                yield node.name
+        elif isinstance(node, ast.Assign | ast.AnnAssign):
+            targets = node.targets if isinstance(node, ast.Assign) else [node.target]
+            yield from (name.id for one in targets for name in ast.walk(one) if isinstance(name, ast.Name))
+
+
+def test_a_name_is_one_thing():
+    homes = {}
+    for file in SOURCE.rglob("*.py"):
+        names = [name for name in defined(file) if not name.startswith("_")]
+        assert len(names) == len(set(names)), file
+        for name in names:
+            if not name.isupper() and len(name) > 1:  # constants belong to their module
+                homes.setdefault(name, []).append(str(file.relative_to(SOURCE)))
+    assert {name: where for name, where in homes.items() if len(where) > 1 and name not in SAME_ON_PURPOSE} == {}

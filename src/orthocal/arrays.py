@@ -13,7 +13,7 @@ Integers: TypeAlias = npt.NDArray[np.int64]
 Booleans: TypeAlias = npt.NDArray[np.bool_]
 Labels: TypeAlias = npt.NDArray[Any]
 """Values that are only compared: treatments, clusters."""
-Rows: TypeAlias = Booleans | Integers | slice
+RowIndex: TypeAlias = Booleans | Integers | slice
 """Anything that selects rows of an array."""
 
 
@@ -75,7 +75,7 @@ def is_sorted(values: Floats) -> bool:
     return bool((values[1:] >= values[:-1]).all())
 
 
-def sorting_order(values: Floats) -> Rows:
+def sorting_order(values: Floats) -> RowIndex:
     """Return what sorts the values: an index, or the trivial slice where they are sorted already. Ties keep their order."""
     if is_sorted(values):
         return slice(None)
@@ -84,7 +84,7 @@ def sorting_order(values: Floats) -> Rows:
     )
 
 
-def taken(values: Floats, rows: Rows) -> Floats:
+def taken(values: Floats, rows: RowIndex) -> Floats:
     """Return the values of some rows; where all are the same number, without looking each of them up in memory."""
     if isinstance(rows, np.ndarray) and rows.dtype.kind == "i" and len(rows) > MANY and is_constant(values):
         return np.full(len(rows), values[0])

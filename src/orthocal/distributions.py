@@ -9,7 +9,7 @@ from typing import Any, NamedTuple, Protocol, Self
 
 import numpy as np
 
-from orthocal.arrays import Floats, Rows, runs
+from orthocal.arrays import Floats, RowIndex, runs
 from orthocal.errors import OrthocalError, require_length
 
 
@@ -18,7 +18,7 @@ class Law(Protocol):
 
     def __len__(self) -> int: ...
 
-    def __getitem__(self, rows: Rows) -> Self:
+    def __getitem__(self, rows: RowIndex) -> Self:
         """The laws of some rows."""
         ...
 
@@ -61,7 +61,7 @@ class TableLaw:
     def __len__(self) -> int:
         return len(self.table)
 
-    def __getitem__(self, rows: Rows) -> TableLaw:
+    def __getitem__(self, rows: RowIndex) -> TableLaw:
         return TableLaw(self.levels, self.table[rows])
 
     def below(self, v: Floats) -> Floats:
@@ -180,7 +180,7 @@ class FunctionLaw:
     def __len__(self) -> int:
         return len(self.X) if self.rows is None else len(self.rows)
 
-    def __getitem__(self, rows: Rows) -> FunctionLaw:
+    def __getitem__(self, rows: RowIndex) -> FunctionLaw:
         every = np.arange(len(self.X)) if self.rows is None else self.rows
         law = FunctionLaw(self.function, self.X, self.grid, every[rows])
         if "_table" in self.__dict__:  # what the function was asked once need not be asked again

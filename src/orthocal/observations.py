@@ -11,7 +11,7 @@ import numpy as np
 from narwhals.exceptions import DuplicateError
 from scipy.sparse import issparse
 
-from orthocal.arrays import Floats, Integers, Labels, Rows, unmasked
+from orthocal.arrays import Floats, Integers, Labels, RowIndex, unmasked
 from orthocal.errors import OrthocalError, require_finite, require_length, require_rows, require_weights
 
 MOST_LEVELS = 50
@@ -46,7 +46,7 @@ class Observations:
     def __len__(self) -> int:
         return len(self.outcome)
 
-    def __getitem__(self, rows: Rows) -> Observations:
+    def __getitem__(self, rows: RowIndex) -> Observations:
         columns: dict[str, Any] = {field.name: getattr(self, field.name) for field in fields(self)}
         selected: dict[str, Any] = {name: None if c is None else c[rows] for name, c in columns.items()}
         return Observations(**selected)

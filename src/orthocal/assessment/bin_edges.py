@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from orthocal.arrays import Floats, Integers, Rows, sorting_order
+from orthocal.arrays import Floats, Integers, RowIndex, sorting_order
 from orthocal.assessment.sweeps import Piece, Runs, Stage, pair_codes, piece_ends
 from orthocal.calibrators.left_out import value_columns
 from orthocal.folds import VALIDATION, drawn_within, hashed_ranks
@@ -19,7 +19,7 @@ AT_ONCE = 2**16
 """Rows whose ties are put in order at once, so that no more memory is needed than for these."""
 
 
-def settled_order(prediction: Floats, loss: Loss) -> Rows:
+def settled_order(prediction: Floats, loss: Loss) -> RowIndex:
     """Return what sorts the predictions; tied rows stand in an order drawn by what their losses hold, not as they came.
 
     Where halves of the rows judge each other it matters which of them are tied neighbours.

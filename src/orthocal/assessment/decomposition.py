@@ -7,8 +7,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from orthocal.arrays import Booleans, Floats, Integers
-from orthocal.arrays import Rows as Selected
+from orthocal.arrays import Booleans, Floats, Integers, RowIndex
 from orthocal.assessment.bin_table import minimisers
 from orthocal.assessment.parts import Decomposition
 from orthocal.assessment.sweeps import Piece, Rows, SortedRows, Stage, answer, cluster_codes, count_rows
@@ -57,7 +56,7 @@ class Halves(NamedTuple):
     places: Booleans | None = None
     clusters: Integers | None = None
 
-    def of(self, piece: Piece) -> tuple[Selected, Selected]:
+    def of(self, piece: Piece) -> tuple[RowIndex, RowIndex]:
         """Rows of the piece in the first and in the second half."""
         if self.places is not None:
             first = self.places[piece.start : piece.start + len(piece)]

@@ -7,7 +7,7 @@ from typing import Any, Self
 import numpy as np
 from sklearn.base import BaseEstimator
 
-from orthocal.arrays import Floats, Integers, Rows, group_sums, sorting_order
+from orthocal.arrays import Floats, Integers, RowIndex, group_sums, sorting_order
 from orthocal.errors import require_at_least
 from orthocal.losses import Loss, as_counts, rows_that_count
 from orthocal.maps import StepMap
@@ -69,7 +69,7 @@ def isotonic_map(prediction: Floats, loss: Loss, count: Floats, least: float) ->
     return StepMap(edges[np.flatnonzero(np.diff(joined))], constants(loss, joined[block], int(joined[-1]) + 1))
 
 
-def block_of(prediction: Floats, order: Rows, edges: Floats) -> Integers:
+def block_of(prediction: Floats, order: RowIndex, edges: Floats) -> Integers:
     """Return each row's block ( , ], by finding the edges among the sorted predictions, which are many, not the reverse."""
     level = prediction[order]
     ends = np.append(np.searchsorted(level, edges, side="right"), len(level))

@@ -8,7 +8,7 @@ from typing import Any, Protocol, Self, TypeVar, cast, runtime_checkable
 
 import numpy as np
 
-from orthocal.arrays import Floats, Integers, Rows
+from orthocal.arrays import Floats, Integers, RowIndex
 from orthocal.distributions import TableLaw
 from orthocal.errors import OrthocalError, require_positive_mass
 from orthocal.losses.balance import Balance
@@ -40,7 +40,7 @@ class Overlap:
     notes: tuple[str, ...] = ()
     balance: Balance | None = None
 
-    def __getitem__(self, rows: Rows) -> Overlap:
+    def __getitem__(self, rows: RowIndex) -> Overlap:
         levels = {name: (got[rows], propensity[rows]) for name, (got, propensity) in self.levels.items()}
         return Overlap(self.clip, self.clipped, levels, self.weight[rows], self.notes, self.balance)
 
@@ -136,7 +136,7 @@ class Loss(Protocol):
 
     def __len__(self) -> int: ...
 
-    def __getitem__(self, rows: Rows) -> Self:
+    def __getitem__(self, rows: RowIndex) -> Self:
         """The loss of some rows."""
         ...
 

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from orthocal.arrays import Floats, Integers, Rows, taken
+from orthocal.arrays import Floats, Integers, RowIndex, taken
 from orthocal.errors import require_finite, require_length
 from orthocal.losses.protocol import Origin, Overlap
 
@@ -63,7 +63,7 @@ class QuadraticLoss:
     def __len__(self) -> int:
         return len(self.numerator)
 
-    def __getitem__(self, rows: Rows) -> QuadraticLoss:
+    def __getitem__(self, rows: RowIndex) -> QuadraticLoss:
         denominator = taken(self.denominator, rows)
         return QuadraticLoss(
             self.numerator[rows],

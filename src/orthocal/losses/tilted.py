@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 
-from orthocal.arrays import Floats, Integers, Rows
+from orthocal.arrays import Floats, Integers, RowIndex
 from orthocal.errors import require_finite, require_length
 from orthocal.losses.protocol import Origin, Overlap
 
@@ -31,7 +31,7 @@ def complete(loss: Any) -> None:
         object.__setattr__(loss, "bounds", _range(loss.outcome, loss.slope))
 
 
-def of_rows(loss: T, rows: Rows) -> T:
+def of_rows(loss: T, rows: RowIndex) -> T:
     """Return the loss of some rows, with the parent's bounds."""
     columns = {name: getattr(loss, name) for name in PER_ROW}
     selected: Any = {name: None if c is None else c[rows] for name, c in columns.items()}
@@ -93,7 +93,7 @@ class HingeLoss:
     def __len__(self) -> int:
         return len(self.outcome)
 
-    def __getitem__(self, rows: Rows) -> HingeLoss:
+    def __getitem__(self, rows: RowIndex) -> HingeLoss:
         return of_rows(self, rows)
 
     @property
@@ -164,7 +164,7 @@ class ExpectileLoss:
     def __len__(self) -> int:
         return len(self.outcome)
 
-    def __getitem__(self, rows: Rows) -> ExpectileLoss:
+    def __getitem__(self, rows: RowIndex) -> ExpectileLoss:
         return of_rows(self, rows)
 
     @property

@@ -9,7 +9,7 @@ from typing import NamedTuple
 import numpy as np
 from scipy.optimize import isotonic_regression
 
-from orthocal.arrays import Booleans, Floats, Integers, Labels, Rows, is_constant, sorting_order
+from orthocal.arrays import Booleans, Floats, Integers, Labels, RowIndex, is_constant, sorting_order
 from orthocal.losses import HingeLoss, Loss, QuadraticLoss, total_mass
 from orthocal.solvers.constants import constants, finite_bounds, narrowest
 
@@ -18,7 +18,7 @@ LEAST_POOLED_SHARE = 0.01
 
 
 @singledispatch
-def monotone(loss: Loss, prediction: Floats, order: Rows | None = None) -> tuple[Floats, Floats]:
+def monotone(loss: Loss, prediction: Floats, order: RowIndex | None = None) -> tuple[Floats, Floats]:
     """Return (edges, values) of the step map with nondecreasing values that minimises the summed loss.
 
     Rows with the same prediction get the same value. Block b covers (edges[b-1], edges[b]] and `edges` are the last
@@ -43,7 +43,7 @@ def monotone(loss: Loss, prediction: Floats, order: Rows | None = None) -> tuple
 
 
 @monotone.register(QuadraticLoss)
-def _(loss: QuadraticLoss, prediction: Floats, order: Rows | None = None) -> tuple[Floats, Floats]:
+def _(loss: QuadraticLoss, prediction: Floats, order: RowIndex | None = None) -> tuple[Floats, Floats]:
     total = total_mass(loss)
     blocks = pooled(loss, prediction, loss.weight, sorting_order(prediction) if order is None else order)
     level, numerator, denominator = blocks.level, blocks.numerator, blocks.denominator
@@ -59,7 +59,7 @@ def _(loss: QuadraticLoss, prediction: Floats, order: Rows | None = None) -> tup
 
 
 @monotone.register(HingeLoss)
-def _(loss: HingeLoss, prediction: Floats, order: Rows | None = None) -> tuple[Floats, Floats]:
+def _(loss: HingeLoss, prediction: Floats, order: RowIndex | None = None) -> tuple[Floats, Floats]:
     """Exact after log2(rows) passes: the candidate values are the carrying outcomes and the bounds (mathematics 4.3)."""
     low, high = loss.bounds
     # The summed loss is piecewise linear: some minimiser is a kink or a bound. Ranks of the candidates are compared, not values.
@@ -144,7 +144,7 @@ def enough_mass(mass: Floats, least: float) -> Integers:
         if running >= least:
             ends.append(row)
             running = 0.0
-    # Rows after the last full run join it, taking back runs until what is left over is not negative.
+    # RowIndex after the last full run join it, taking back runs until what is left over is not negative.
     while len(ends) > 1 and mass[ends[-2] + 1 :].sum() < least:
         ends.pop()
     return np.array(ends[:-1], dtype=np.int64)
@@ -213,7 +213,7 @@ AT_ONCE = 2**12
 """Sorted rows that are pooled at once: they fit the cache, and no array as long as all rows is needed."""
 
 
-def pooled(loss: QuadraticLoss, prediction: Floats, count: Floats, order: Rows) -> Blocks:
+def pooled(loss: QuadraticLoss, prediction: Floats, count: Floats, order: RowIndex) -> Blocks:
     """Return the blocks of sorted rows, pooled a part at a time; rows as they are where masses can be negative."""
     if loss.denominator.min() <= 0:
         return Blocks(prediction[order], loss.numerator[order], loss.denominator[order], count[order])
