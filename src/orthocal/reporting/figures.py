@@ -32,11 +32,23 @@ def figures_of(a: Assessment) -> list[Figure]:
 def main_figures(a: Assessment) -> list[Figure]:
     """Return the sizes and tests that every assessment has, and those that only some have."""
     return [
-        Figure("rows judged", f"{a.rows:,}", f"in {len(a.bins['n'])} bins; {percent(a.level)} intervals in brackets"),
+        Figure(
+            "rows judged", f"{a.rows:,}, {len(a.bins['n'])} bins", f"{percent(a.level)} intervals in brackets below"
+        ),
         Figure("calibration error", estimate(a.error, a.interval), _error_meaning(a)),
-        Figure("  squared, debiased", number(a.error_squared), f"standard error {number(a.standard_error)}"),
-        Figure("  mean absolute", number(a.l1.value), f"a perfect prediction would show {number(a.l1.null)}"),
-        Figure("  largest in a bin", number(a.linf.value), f"simultaneous band: {number(a.linf.band)} standard errors"),
+        Figure(
+            "  squared",
+            f"{number(a.error_squared)} (error {number(a.standard_error)})",
+            "debiased, with standard error",
+        ),
+        Figure(
+            "  mean absolute",
+            f"{number(a.l1.value)} ({number(a.l1.null)})",
+            "debiased, beside that of a perfect prediction",
+        ),
+        Figure(
+            "  largest in a bin", f"{number(a.linf.value)} ({number(a.linf.band)})", "with the band, in standard errors"
+        ),
         Figure("  detectable", number(a.minimum_detectable_error), "would have been seen with probability 0.8"),
         Figure("average effect", estimate(a.average.effect, a.average.interval), "of all rows together"),
         Figure("mean prediction", number(a.average.prediction), "the average effect, when calibrated"),
@@ -120,8 +132,11 @@ def _value_figures(a: Assessment) -> list[Figure]:
     if a.value is None:
         return []
     v = a.value
-    treated = f"per row, {v.share_treated:.1%} treated; everyone: {number(v.treating_everyone)}, no one: 0"
-    return [Figure(f"value at cost {number(v.cost)}", estimate(v.value, v.interval), treated)]
+    return [
+        Figure(f"value at cost {number(v.cost)}", estimate(v.value, v.interval), "per row; treating no one is worth 0"),
+        Figure("  share treated", f"{v.share_treated:.1%}", "of rows, those predicted to gain more than the cost"),
+        Figure("  of treating all", number(v.treating_everyone), "per row"),
+    ]
 
 
 def _decision_figures(d: Decision) -> list[Figure]:

@@ -42,7 +42,7 @@ def figures_table(verdicts: Mapping[str, Assessment]) -> Table:
         for name in names
     )
     caption = f"Figures, with {percent(first.level)} intervals in brackets; unit of errors: {first.unit}"
-    return Table(caption, ("", *verdicts, "what it means"), rows)
+    return Table(caption, ("", *verdicts, "what it means"), rows, words=1)
 
 
 def _meaning(name: str, last: Mapping[str, Figure], each: Mapping[str, Mapping[str, Figure]]) -> str:
@@ -98,7 +98,7 @@ def groups_table(assessment: Assessment) -> Table:
 
 def overlap_table(overlap: Overlap) -> Table:
     """Return how well treatment levels overlap."""
-    return Table("Overlap", ("", "figure", "what it means"), tuple(overlap_figures(overlap)))
+    return Table("Overlap", ("", "figure", "what it means"), tuple(overlap_figures(overlap)), words=1)
 
 
 def how_facts(assessment: Assessment, how: Mapping[str, str]) -> Facts:

@@ -32,12 +32,13 @@ class Marked:
 
 @dataclass(frozen=True)
 class Table:
-    """A table: the first column names the row, the others hold figures or words."""
+    """A table: the first column names the row, the others hold figures, the last `words` of them words."""
 
     kind: ClassVar[str] = "table"
     caption: str
     header: tuple[str, ...]
     rows: tuple[tuple[str, ...], ...]
+    words: int = 0
 
     def as_text(self) -> str:
         """Return the table in plain characters, columns aligned."""
