@@ -14,15 +14,7 @@ from orthocal.calibrators.left_out import validation_folds, value_order
 from orthocal.effects import Effect, loss_of_all, new_effect
 from orthocal.effects.description import stamped
 from orthocal.errors import require_inside
-from orthocal.folds import (
-    LEARNERS,
-    SPLIT,
-    VALIDATION,
-    draw_folds,
-    is_number_of,
-    row_order,
-    split_rows,
-)
+from orthocal.folds import LEARNERS, SPLIT, VALIDATION, draw_folds, is_number_of, row_order, split_rows
 from orthocal.losses import Loss
 from orthocal.nuisances import Nuisance
 from orthocal.nuisances.cross_fit import Fitted, check_given, cross_fit, to_learn
@@ -179,12 +171,7 @@ def learn_cross(
 
 
 def learn_split(
-    effect: Effect,
-    observations: Observations,
-    X: Any,
-    given: Mapping[str, Any] | None,
-    split: float,
-    recipe: Recipe,
+    effect: Effect, observations: Observations, X: Any, given: Mapping[str, Any] | None, split: float, recipe: Recipe
 ) -> Orthogonal:
     """Nuisances from a `split` of the rows, loss on the rest (Algorithms 1 and 3, steps 1-2)."""
     require_inside(split, 0, 1, "split")

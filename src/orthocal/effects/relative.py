@@ -51,11 +51,5 @@ class RelativeEffect:
         denominator = doubly_robust_mean(y, control, pi0, fitted["outcome_control"])
         overlap = overlap_of({"treated": (treated, pi1), "control": (control, pi0)}, fitted, observations.weight)
         return QuadraticLoss(
-            weight * numerator,
-            weight * denominator,
-            weight,
-            observations.groups,
-            overlap,
-            unit="ratio",
-            is_ratio=True,
+            weight * numerator, weight * denominator, weight, observations.groups, overlap, unit="ratio", is_ratio=True
         )

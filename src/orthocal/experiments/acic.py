@@ -36,12 +36,7 @@ ACIC_DRAWS = tuple(range(1, 11))
 SHARES = (0.50, 0.25)
 """Rows to train on and to calibrate on; the rest is the test set."""
 FOLDS, CLIP, BINS = 5, 0.01, 20
-METHODS: dict[str, Any] = {
-    "isotonic": "isotonic",
-    "histogram": Histogram(bins=20),
-    "linear": "linear",
-    "auto": "auto",
-}
+METHODS: dict[str, Any] = {"isotonic": "isotonic", "histogram": Histogram(bins=20), "linear": "linear", "auto": "auto"}
 SMALLEST = 1e-3
 """Where an error not distinguishable from 0 is drawn on a log scale."""
 FIGURES = {"error": "true calibration error", "mse": "true mean squared error"}

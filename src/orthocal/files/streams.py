@@ -214,11 +214,7 @@ def _parquet_writer(path: Path, schema: Schema) -> Iterator[Callable[[RecordBatc
 
 
 _CSV: tuple[Any, Any] = (_csv_batches, _csv_writer)
-FORMATS: dict[str, tuple[Any, Any]] = {
-    ".csv": _CSV,
-    ".csv.gz": _CSV,
-    ".parquet": (_parquet_batches, _parquet_writer),
-}
+FORMATS: dict[str, tuple[Any, Any]] = {".csv": _CSV, ".csv.gz": _CSV, ".parquet": (_parquet_batches, _parquet_writer)}
 """How tables are read and written, by the ending of their names."""
 
 

@@ -29,11 +29,7 @@ def _read_parquet(path: Path) -> Table:
     return parquet.read_table(path)
 
 
-READERS: dict[str, Callable[[Path], Table]] = {
-    ".csv": read_csv,
-    ".csv.gz": read_csv,
-    ".parquet": _read_parquet,
-}
+READERS: dict[str, Callable[[Path], Table]] = {".csv": read_csv, ".csv.gz": read_csv, ".parquet": _read_parquet}
 
 
 def read_table(path: Path) -> Table:
