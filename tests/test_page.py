@@ -72,7 +72,7 @@ def test_a_mended_model_is_called_fixed(tmp_path):
     assert "simulated &lt;rows&gt; &amp; more" in page
     for words in ("E[Y(arm) - Y(control) | X]", "chi = mu1 - mu0", "orthocal.load(", "CATE(arm=1, control=0)", "given"):
         assert words in page
-    for title in ("Subgroups", "What deciding by it is worth", "Overlap and hidden bias", "Use the map"):
+    for title in ("Subgroups", "What deciding by it is worth", "Overlap and unmeasured confounding", "Use the map"):
         assert f"<h2>{title}</h2>" in page
     assert "sex = women" in page
     assert "&lt;b&gt; = " in page

@@ -1,4 +1,4 @@
-"""Conditional laws: the distribution of the outcome given covariates, one per row, at any level."""
+"""Conditional distributions: the distribution of the outcome given covariates, one per row, at any level."""
 
 from __future__ import annotations
 

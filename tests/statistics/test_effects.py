@@ -85,7 +85,7 @@ def test_the_true_error_falls_by_half_over_twenty_seeds(case):
 
 
 def coarse(data):
-    """A prediction that knows one covariate only, so that people with like predictions differ in their quantiles."""
+    """A prediction that knows one covariate only, so that people with similar predictions differ in their quantiles."""
     return 1 + 2 * data.X[:, 1]
 
 

@@ -118,7 +118,7 @@ class Group:
 
 @dataclass(frozen=True)
 class Sensitivity:
-    """Hidden bias (unobserved confounding, a failed exclusion) that would overturn the verdict.
+    """Unmeasured confounding (or a failed exclusion) that would overturn the verdict.
 
     Parameters
     ----------

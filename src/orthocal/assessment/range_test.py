@@ -32,7 +32,7 @@ def range_test(rows: Rows, draws: int, rng: np.random.Generator) -> Stage[TestRe
     levels = sum(walk.levels for walk in walks)
     if rows.like.groups is not None:
         found = yield from _cluster_bootstrap([walk.levels for walk in walks], draws, rng)
-        return TestResult(reach, found, "range of cumulated residuals, cluster wild bootstrap")
+        return TestResult(reach, found, "range of cumulative residuals, cluster wild bootstrap")
     count = sum(walk.rows for walk in walks)
     # sigma^2 of mathematics 8.4. Half the squared difference of neighbours has the mean of their variances: an error that
     # changes slowly with the prediction cancels, which it would not in a sum of squares about one mean.
@@ -42,12 +42,12 @@ def range_test(rows: Rows, draws: int, rng: np.random.Generator) -> Stage[TestRe
         return TestResult(None, None, "does not apply: no noise")
     statistic = float(reach / np.sqrt(variance))
     if levels >= FEW_LEVELS:
-        return TestResult(statistic, brownian_range_tail(statistic), "range of cumulated residuals, Brownian law")
+        return TestResult(statistic, brownian_range_tail(statistic), "range of cumulative residuals, Brownian motion")
     # The walk is seen where a prediction ends: under calibration its steps have mean 0 and variance sum r^2 of the tied rows.
     steps = np.sqrt(np.concatenate((yield _squares_by_level)))
     simulated = _ranges(rng.standard_normal((draws, levels)) * steps)
     p_value = float((1 + (simulated >= reach).sum()) / (1 + draws))  # what was seen counts as a draw
-    return TestResult(statistic, p_value, f"range of cumulated residuals, {levels} levels simulated")
+    return TestResult(statistic, p_value, f"range of cumulative residuals, {levels} levels simulated")
 
 
 class Level(NamedTuple):

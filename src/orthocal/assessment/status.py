@@ -13,8 +13,8 @@ from orthocal.assessment.records import Assessment, Comparison
 from orthocal.formats import between, number, percent
 
 MISSED = {
-    "effect": "they miss the average effect of people with like predictions by {}",
-    "ratio": "they miss the ratio among people with like predictions by {}",
+    "effect": "they miss the average effect of people with similar predictions by {}",
+    "ratio": "they miss the ratio among people with similar predictions by {}",
     "probability": "the share of outcomes below them misses what it should be by {}",
     "score": "their mean score misses 0 by {}",
 }
@@ -57,17 +57,18 @@ def rejections(numbers: Mapping[str, Any]) -> dict[str, float]:
 
 
 def sensitivity(interval: tuple[float, float]) -> Sensitivity:
-    """Return the hidden bias that would overturn the verdict.
+    """Return how strong unmeasured confounding would have to be to overturn the verdict.
 
     A bias b(X) in the estimated effects moves every bin's mean by the mean of b there, hence the error by at most the root mean
     square of b given the prediction (mathematics 10.6).
     """
     low, high = interval
     if low > 0:
-        text = f"A hidden bias of {number(low)} (root mean square) in the estimated effects could explain all of this error."
+        shift = f"shifts the estimated effects by {number(low)} (root mean square)"
+        text = f"Unmeasured confounding that {shift} could explain all of this error."
     else:
-        hidden = f"with one of {number(high)}, an error of {number(2 * high)} would fit the data"
-        text = f"A hidden bias could hide an error: {hidden}."
+        hidden = f"if it shifts them by {number(high)}, an error of {number(2 * high)} would fit the data"
+        text = f"Unmeasured confounding of the estimated effects could hide an error: {hidden}."
     return Sensitivity(low if low > 0 else high, text)
 
 
@@ -161,19 +162,19 @@ def mark_of_change(before: Assessment, after: Assessment | None, comparison: Com
     if after is None or comparison is None:
         tone, word, sentences = mark_of(before)
         return tone, word, f"{sentences} The calibrated prediction is not verified on unseen rows."
-    told = story(before, after, comparison)
+    change = story(before, after, comparison)
     harmed = comparison.verdict == "harmed"
     if not is_detected(before):
         tone, word, sentences = mark_of(before)
-        return tone, word, f"{sentences}\n{told}{' Leave the predictions as they are.' if harmed else ''}"
+        return tone, word, f"{sentences}\n{change}{' Leave the predictions as they are.' if harmed else ''}"
     if harmed:
-        return BAD, "Made worse: do not use the map", f"{told}\nAfter: {after.verdict}"
+        return BAD, "Made worse: do not use the map", f"{change}\nAfter: {after.verdict}"
     helped = comparison.verdict == "improved" and after.interval[0] == 0
     if not helped and is_detected(after):
-        return BAD, "Still wrong", f"{told}\nAfter: {after.verdict}"
+        return BAD, "Still wrong", f"{change}\nAfter: {after.verdict}"
     if not helped and not can_tell(after):
-        return OPEN, "Cannot tell whether it is fixed", f"{_too_small(after)}\n{told}"
-    return GOOD, "Fixed", f"Before: {before.verdict}\n{told}\nAfter: {after.verdict}"
+        return OPEN, "Cannot tell whether it is fixed", f"{_too_small(after)}\n{change}"
+    return GOOD, "Fixed", f"Before: {before.verdict}\n{change}\nAfter: {after.verdict}"
 
 
 def can_tell(assessment: Assessment) -> bool:

@@ -136,7 +136,7 @@ def _with_mass(edges: Floats, bins: Integers, loss: Loss) -> tuple[Floats, Integ
 
 @dataclass(frozen=True, kw_only=True)
 class Plan:
-    """What a scheme is told: the effect, the method and how to divide the rows.
+    """What a scheme needs: the effect, the method and how to divide the rows.
 
     Parameters
     ----------

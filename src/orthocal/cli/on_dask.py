@@ -20,7 +20,8 @@ from orthocal.cli.cluster import (
 )
 from orthocal.cli.options import ENGINE, Options
 from orthocal.cli.plan import effect_of, roles_of, words_of_data, words_of_learning, words_of_map
-from orthocal.engines.dask.engine import DaskEngine
+from orthocal.engines.dask.engine import SUMMED_METHODS, DaskEngine, meaning_of
+from orthocal.engines.dask.summaries import CELLS
 from orthocal.engines.verification import Verified
 from orthocal.errors import OrthocalError, require_one_of
 from orthocal.nuisances.learners import Recipe
@@ -45,7 +46,7 @@ class DaskJob:
             raise OrthocalError(
                 "`--jobs` must be left out with `--scheduler`, whose workers are counted where they start."
             )
-        self.files = files_read(options.data, options.out)  # type: ignore[attr-defined]
+        self.files = files_read(options.data, options.out)
         self.table = f"{PARTS_FOLDER}/"
 
     @cached_property
@@ -53,8 +54,6 @@ class DaskJob:
         """The frame, its columns found; nothing is computed yet."""
         import pyarrow as pa
         from dask.dataframe.utils import make_meta
-
-        from orthocal.engines.dask.engine import DaskEngine
 
         options, frame = self.options, read_frame(self.options.data)
         roles = roles_of(options, list(frame.columns))
@@ -73,8 +72,6 @@ class DaskJob:
 
     def require_method(self, method: str) -> None:
         """Sums are enough for the method."""
-        from orthocal.engines.dask.engine import SUMMED_METHODS
-
         require_one_of(method, SUMMED_METHODS, "method")
 
     @contextmanager
@@ -104,9 +101,6 @@ class DaskJob:
         return words if method is None else {**words, **self._words_of_map(method)}
 
     def _words_of_map(self, method: str) -> dict[str, str]:
-        from orthocal.engines.dask.engine import meaning_of
-        from orthocal.engines.dask.summaries import CELLS
-
         grid = "no" if self.exact else f"yes: of {CELLS:,} cells of the prediction"
         return {**words_of_map(meaning_of(method), self.engine.sides, self.holdout), "isotonic on a grid": grid}
 

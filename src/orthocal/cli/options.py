@@ -12,7 +12,7 @@ from typing import Annotated, Any, get_args, get_type_hints
 import typer
 
 EFFECT, LEARNING, VERDICT, ENGINE, RESULTS = "Effect", "Learning", "Verdict", "Dask", "Results"
-"""Panels of the help. What stands in the first three goes by its own name to the effect, to the assessment, and to the engine."""
+"""Panels of the help. Options of an effect, of the verdict and of Dask go by their own names to these, and nowhere else."""
 
 
 def _names(package: str, registry: str) -> str:
@@ -102,6 +102,7 @@ class Options:
     sample: Annotated[
         int | None, _option("--sample", "Rows that nuisances are learnt on; 200000 if left out.", ENGINE)
     ] = None
+    out: Out = Path("orthocal-out")
     dry_run: Annotated[bool, _option("--dry-run", "Check everything, say what would be done, and stop.", RESULTS)] = (
         False
     )
@@ -130,7 +131,6 @@ class CalibrateOptions(Options):
     exact: Annotated[
         bool | None, _option("--exact/--no-exact", "Isotonic maps: of all rows, or on a fine grid.", ENGINE)
     ] = None
-    out: Out = Path("orthocal-out")
 
 
 @dataclass(frozen=True, kw_only=True)

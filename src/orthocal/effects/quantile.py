@@ -19,7 +19,7 @@ from orthocal.nuisances.conditional_distribution import ConditionalLaw
 from orthocal.observations import Observations
 
 LEVELS = 41
-"""At how many quantiles of the arm's outcomes a conditional law is tabulated."""
+"""At how many quantiles of the arm's outcomes a conditional distribution is tabulated."""
 OUTSIDE = 4
 """At how many levels beyond either end of the outcomes a law that is given is asked."""
 
@@ -30,8 +30,8 @@ class QuantileUnderTreatment:
 
     The loss is pinball loss with inverse propensity weights and a correction (mathematics 3.10; paper, equation of QUT). It is
     orthogonal at the level where its nuisance F(level | x) is taken, so `prediction` must be given from the start; the
-    conditional law is learnt once, and `loss.at(prediction)` moves the level. Arms are calibrated one at a time: a difference of
-    two calibrated quantiles is not itself calibrated (mathematics 12.15). Assumptions as for the CATE.
+    conditional distribution is learnt once, and `loss.at(prediction)` moves the level. Arms are calibrated one at a time: a
+    difference of two calibrated quantiles is not itself calibrated (mathematics 12.15). Assumptions as for the CATE.
 
     Parameters
     ----------

@@ -180,8 +180,8 @@ def _notes(sizes: Sequence[str]) -> tuple[str, ...]:
             for size in sizes
         ),
         (
-            f"Nuisances of the calibration rows: propensity (kept inside [{CLIP}, {1 - CLIP}]) and the whole conditional law "
-            "of the outcome, learnt once for all quantiles; Algorithm 4 as printed takes it at the base prediction, "
+            f"Nuisances of the calibration rows: propensity (kept inside [{CLIP}, {1 - CLIP}]) and the whole conditional "
+            "distribution of the outcome, learnt once for all quantiles; Algorithm 4 as printed takes it at the base prediction, "
             "refinement takes it twice more at the calibrated one."
         ),
     )

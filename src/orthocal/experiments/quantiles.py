@@ -136,7 +136,7 @@ def _trained(X: Floats, sample: Sample, weight: Floats, quantile: float, size: s
 
 
 def _nuisances(X: Floats, sample: Sample, size: str, rng: np.random.Generator) -> Orthogonal:
-    """Propensity and conditional law of the calibration rows: neither depends on the quantile."""
+    """Propensity and conditional distribution of the calibration rows: neither depends on the quantile."""
     learners = {name: classifier(size, **NUISANCES) for name in ("propensity", "below")}
     rows = observe(X, sample.y, treatment=sample.treatment, prediction=np.zeros(len(sample.y)))
     recipe = Recipe(learners, CLIP, int(rng.integers(2**31)))

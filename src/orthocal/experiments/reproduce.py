@@ -36,7 +36,7 @@ COMMAND = "reproduce"
 def run_resumable(
     experiment: Experiment, folder: Path, repeats: int, jobs: int, advance: Callable[[int, int], None]
 ) -> list[Row]:
-    """Run what is missing, `jobs` repetitions at a time, and return the rows of all; `advance(done, all)` is told."""
+    """Run what is missing, `jobs` repetitions at a time, and return the rows of all; `advance(done, all)` follows."""
     from joblib import Parallel, delayed
 
     keys, settings = experiment.keys(repeats), _settings_of(experiment)

@@ -50,7 +50,7 @@ class HingeLoss:
 
     Corrected pinball loss at quantile Q: with weight :math:`\omega`, :math:`s = \omega a/\pi` (normalised),
     :math:`t = \omega Q + (s - \omega) F(\text{level} \mid x)`; the offset makes the value at the level the doubly robust risk
-    (mathematics 10.4). Conditionally orthogonal: `at` rebuilds it at another level when the conditional law is known.
+    (mathematics 10.4). Conditionally orthogonal: `at` rebuilds it at another level when the conditional distribution is known.
 
     Parameters
     ----------

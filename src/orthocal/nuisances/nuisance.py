@@ -39,7 +39,7 @@ class Nuisance:
     features : array of shape (rows, columns), optional
         What it is learnt from, when not the covariates alone.
     wrap : callable, optional
-        Turns the learner into an estimator of something else, such as a derivative or a whole conditional law.
+        Turns the learner into an estimator of something else, such as a derivative or a whole conditional distribution.
     outputs : tuple of str
         Names of the columns that estimator predicts; the nuisance's own name by default.
     extras : tuple of str

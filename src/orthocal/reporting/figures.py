@@ -24,7 +24,7 @@ def figures_of(a: Assessment) -> list[Figure]:
     return [
         *main_figures(a),
         *(group_figure(group) for group in a.groups),
-        Figure("hidden bias", number(a.sensitivity.bias), a.sensitivity.text),
+        Figure("unmeasured confounding", number(a.sensitivity.bias), a.sensitivity.text),
         *overlap_figures(a.overlap),
     ]
 
@@ -32,22 +32,22 @@ def figures_of(a: Assessment) -> list[Figure]:
 def main_figures(a: Assessment) -> list[Figure]:
     """Return the sizes and tests that every assessment has, and those that only some have."""
     return [
-        Figure(
-            "rows judged", f"{a.rows:,}, {len(a.bins['n'])} bins", f"{percent(a.level)} intervals in brackets below"
-        ),
+        Figure("rows judged", f"{a.rows:,}, {len(a.bins['n'])} bins", f"{percent(a.level)} intervals in brackets"),
         Figure("calibration error", estimate(a.error, a.interval), _error_meaning(a)),
         Figure(
             "  squared",
-            f"{number(a.error_squared)} (error {number(a.standard_error)})",
-            "debiased, with standard error",
+            f"{number(a.error_squared)}, error {number(a.standard_error)}",
+            "debiased, with its standard error",
         ),
         Figure(
             "  mean absolute",
-            f"{number(a.l1.value)} ({number(a.l1.null)})",
-            "debiased, beside that of a perfect prediction",
+            f"{number(a.l1.value)}, {number(a.l1.null)} if perfect",
+            "partly debiased, beside what a perfect prediction would show",
         ),
         Figure(
-            "  largest in a bin", f"{number(a.linf.value)} ({number(a.linf.band)})", "with the band, in standard errors"
+            "  largest in a bin",
+            f"{number(a.linf.value)}, band {number(a.linf.band)}",
+            "with the simultaneous band, in standard errors",
         ),
         Figure("  detectable", number(a.minimum_detectable_error), "would have been seen with probability 0.8"),
         Figure("average effect", estimate(a.average.effect, a.average.interval), "of all rows together"),
@@ -79,7 +79,7 @@ def overlap_figures(overlap: Overlap | None) -> Iterator[Figure]:
     if overlap is None:
         return
     for name, ends in overlap.propensity.items():
-        rows = f"counts as {overlap.effective_rows[name]:,.0f} of {overlap.rows[name]:,} rows"
+        rows = f"effective sample size {overlap.effective_rows[name]:,.0f} of {overlap.rows[name]:,} rows"
         yield Figure(f"propensity, {name}", between(ends), rows)
     for name, share in overlap.clipped.items():
         yield Figure(f"{name} clipped", f"{share:.1%}", f"of rows, at {overlap.clip:g}")
@@ -95,7 +95,7 @@ def _error_meaning(a: Assessment) -> str:
 
 
 def _test_figure(name: str, test: TestResult) -> Figure:
-    statistic = "" if test.statistic is None else f" (statistic {number(test.statistic)})"
+    statistic = "" if test.statistic is None else f", statistic {number(test.statistic)}"
     return Figure(f"{name} test", f"{p_value(test.p_value)}{statistic}", test.note)
 
 

@@ -121,8 +121,8 @@ def how_facts(assessment: Assessment, how: Mapping[str, str]) -> Facts:
 
 
 HOW_TO_READ = (
-    "Each mark is a bin of people with like predictions. Thick bars: interval of that bin; thin bars: band for all bins at once. "
-    "On the dashed line predictions are right."
+    "Each mark is a bin of people with similar predictions. Thick bars: interval of that bin; thin bars: band for all bins "
+    "at once. On the dashed line predictions are right."
 )
 
 

@@ -164,7 +164,7 @@ def _sections(verdict: Assessment, name: str) -> list[Section]:
 
 
 def _further(verdict: Assessment, name: str) -> list[Section]:
-    """Subgroups, decisions, overlap and hidden bias, as far as the verdict has them."""
+    """Subgroups, decisions, overlap and unmeasured confounding, as far as the verdict has them."""
     sections = []
     if verdict.groups:
         sections.append(Section("Subgroups", (forest_picture(verdict, name), groups_table(verdict))))
@@ -176,7 +176,7 @@ def _further(verdict: Assessment, name: str) -> list[Section]:
     if verdict.overlap is not None:
         pictures = [overlap_picture(verdict, name)] if verdict.overlap.levels else []
         blocks = [*pictures, overlap_table(verdict.overlap), *blocks]
-    return [*sections, Section("Overlap and hidden bias", tuple(blocks))]
+    return [*sections, Section("Overlap and unmeasured confounding", tuple(blocks))]
 
 
 def _value(verdict: Assessment) -> str:
