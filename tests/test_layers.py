@@ -33,14 +33,15 @@ LAYERS = {
     "plots": 6,
     "datasets": 6,
     "engines": 7,
-    "reporting": 8,
-    "distributed": 8,
-    "demo": 8,
-    "experiments": 8,
-    "cli": 9,
-    "__main__": 10,
+    "study": 8,
+    "reporting": 9,
+    "distributed": 9,
+    "demo": 9,
+    "experiments": 9,
+    "cli": 10,
+    "__main__": 11,
 }
-UPWARD = {("assessment", "plots"), ("assessment", "reporting"), ("calibration", "reporting")}
+UPWARD = {("assessment", "plots"), ("assessment", "reporting"), ("calibration", "reporting"), ("study", "reporting")}
 
 
 def imports():

@@ -47,5 +47,9 @@ from orthocal.mapfile import load as load
 from orthocal.mapfile import save as save
 from orthocal.orthogonal import orthogonal_loss as orthogonal_loss
 from orthocal.reporting.page import report as report
+from orthocal.study import Calibration as Calibration
+from orthocal.study import Check as Check
+from orthocal.study import Recommendation as Recommendation
+from orthocal.study import Study as Study
 
 __version__: str

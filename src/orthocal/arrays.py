@@ -96,6 +96,15 @@ def is_constant(values: Floats) -> bool:
     return len(values) > 0 and bool(values[0] == values[-1] and values.min() == values.max())
 
 
+ROUNDING = 1e-9
+"""Share of their size within which numbers differ by rounding alone."""
+
+
+def is_nearly_constant(ends: Floats) -> bool:
+    """Return whether the lowest and the highest of some values are the same number but for rounding."""
+    return bool(ends[1] - ends[0] <= ROUNDING * float(np.abs(ends).max()))
+
+
 MOST_ALIKE = 4
 """One row in so many may share its leading bits with another; where more do, all are sorted again."""
 

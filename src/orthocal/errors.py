@@ -6,6 +6,7 @@ Every message gives the rule, the value that broke it and the way out.
 from __future__ import annotations
 
 import difflib
+import warnings
 from collections.abc import Collection, Sized
 from typing import TYPE_CHECKING, Any
 
@@ -33,6 +34,11 @@ class SkewWarning(UserWarning):
 
 class HonestyWarning(UserWarning):
     """The predictions seem to come from a model that was trained on the rows it is judged on."""
+
+
+def warn_of_old_name(old: str, new: str) -> None:
+    """Say that a name goes with the next release, and what to write instead."""
+    warnings.warn(f"{old} is now {new}; the old name goes with the next release.", FutureWarning, stacklevel=3)
 
 
 def require_rows(n: int) -> None:
@@ -124,8 +130,9 @@ def require_one_of(value: Any, known: Collection[str], name: str) -> None:
 
 def did_you_mean(name: str, known: Collection[str]) -> str:
     """Return a question that names the nearest of those that exist, or nothing where none is near."""
-    near = difflib.get_close_matches(name, known, n=1)
-    return f" Did you mean {near[0]!r}?" if near else ""
+    lower = {one.lower(): one for one in reversed(list(map(str, known)))}
+    near = difflib.get_close_matches(name.lower(), lower, n=1)
+    return f" Did you mean {lower[near[0]]!r}?" if near else ""
 
 
 def require_whole(value: Any, low: int, name: str) -> None:

@@ -37,3 +37,18 @@ def p_value(value: float | None) -> str:
 def percent(level: float) -> str:
     """Return a confidence level in percent."""
     return f"{100 * level:g}%"
+
+
+def off_by(excess: float, ends: tuple[float, float], unit: str = "") -> str:
+    """Say by how much predictions are too high or too low, in a number that is never negative, with its interval."""
+    if excess < 0:
+        word, ends = "too low", (-ends[1], -ends[0])
+    else:
+        word = "too high"
+    return f"{word} by {number(abs(excess))}{unit} (interval {between(ends)})"
+
+
+def whole(count: float) -> str:
+    """Return a large count in two digits that matter, a small one as it is."""
+    size = max(len(str(int(count))) - 2, 0)
+    return f"{round(int(count), -size):,}"

@@ -6,7 +6,7 @@ import json
 import os
 import reprlib
 import tempfile
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import fields
 from pathlib import Path
 from typing import Any, cast
@@ -17,10 +17,11 @@ from orthocal.errors import OrthocalError, require_one_of
 from orthocal.maps import HOLDS_MAPS, MAPS, Map
 
 FORMAT, VERSION = "orthocal-map", 1
-HEADER = ("format", "version", "shape")
+ABOUT = "about"
+HEADER = ("format", "version", ABOUT, "shape")
 
 
-def save(map: Any, path: str | os.PathLike[str]) -> None:  # noqa: A002
+def save(map: Any, path: str | os.PathLike[str], *, about: Mapping[str, Any] | None = None) -> None:  # noqa: A002
     """Write a map to a JSON file.
 
     Parameters
@@ -29,6 +30,8 @@ def save(map: Any, path: str | os.PathLike[str]) -> None:  # noqa: A002
         What to keep; of a calibrator, its ``map_``.
     path : path of the file
         Written under a temporary name and renamed, so that no half-written file is left behind.
+    about : mapping, optional
+        What it is a map of, kept in the file beside it and read by `about`: plain values by name.
 
     Examples
     --------
@@ -39,31 +42,50 @@ def save(map: Any, path: str | os.PathLike[str]) -> None:  # noqa: A002
     >>> orthocal.load(path).predict([0.0, 1.0])
     array([1., 3.])
     """
-    write_text(Path(path), to_json(map))
+    write_text(Path(path), to_json(map, about))
 
 
 def load(path: str | os.PathLike[str]) -> Map:
-    """Read a map back from a JSON file, checking every field."""
+    """Read a map back from a JSON file, checking every field.
+
+    Examples
+    --------
+    >>> import orthocal, tempfile, pathlib
+    >>> path = pathlib.Path(tempfile.mkdtemp()) / "map.json"
+    >>> orthocal.save(orthocal.maps.IdentityMap(), path)
+    >>> orthocal.load(path)
+    IdentityMap()
+    """
+    return from_record(_record(path))
+
+
+def about(path: str | os.PathLike[str]) -> dict[str, Any]:
+    """Return what a map file says of its map: nothing, where it was saved without."""
+    record = _record(path)
+    from_record(record)
+    return dict(record.get(ABOUT, {}))
+
+
+def _record(path: str | os.PathLike[str]) -> Any:
     file = Path(path)
     try:
-        record = json.loads(file.read_text(encoding="utf-8"), parse_constant=_refuse_constant)
+        return json.loads(file.read_text(encoding="utf-8"), parse_constant=_refuse_constant)
     except OSError as error:
         raise OrthocalError(f"The map file {file} must be readable; {error.strerror}. Check the path.") from None
     except RecursionError:
         raise OrthocalError(f"The map file {file} must hold a map; it nests too deeply. Save the map again.") from None
     except ValueError as error:  # not JSON, not text, not finite, or thousands of digits long
         raise OrthocalError(f"The map file {file} must hold JSON; {error}. Save the map again.") from None
-    return from_record(record)
 
 
-def to_json(map: Any) -> str:  # noqa: A002
+def to_json(map: Any, about: Mapping[str, Any] | None = None) -> str:  # noqa: A002
     """Return the text of a map file."""
-    return json.dumps(to_record(getattr(map, "map_", map)), indent=1) + "\n"
+    return json.dumps(to_record(getattr(map, "map_", map), about), indent=1) + "\n"
 
 
-def to_record(map: Map) -> dict[str, Any]:  # noqa: A002
+def to_record(map: Map, about: Mapping[str, Any] | None = None) -> dict[str, Any]:  # noqa: A002
     """Return a map as a plain dict."""
-    return {"format": FORMAT, "version": VERSION, **_shaped(map)}
+    return {"format": FORMAT, "version": VERSION, **({ABOUT: dict(about)} if about else {}), **_shaped(map)}
 
 
 def from_record(record: Any) -> Map:
@@ -75,6 +97,8 @@ def from_record(record: Any) -> Map:
         raise OrthocalError(
             f"A map file must have version {VERSION}; this one has {version!r}. Use the orthocal that saved it."
         )
+    if not isinstance(record.get(ABOUT, {}), dict):
+        raise OrthocalError(f"`{ABOUT}` of a map file must be a mapping; it is {reprlib.repr(record[ABOUT])}.")
     return _of_shape(record, HEADER)
 
 

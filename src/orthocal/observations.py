@@ -112,6 +112,18 @@ def as_labels(values: Any, name: str, n: int | None = None) -> Labels:
     return column
 
 
+MISSING = "missing"
+"""What rows are called whose subgroup is not known."""
+
+
+def as_groups(values: Any, name: str, n: int | None = None) -> Labels:
+    """Return one column of subgroups: numbers, in which NaN is missing, or text, in which missing rows are called so."""
+    column = _vector(values, name, n)
+    if column.dtype.kind != "O":
+        return column
+    return np.array([MISSING if _is_missing(value) else value for value in column.tolist()])
+
+
 @dataclass(frozen=True)
 class Encoding:
     """How covariates became numbers, so that new rows become the same numbers.
@@ -204,22 +216,6 @@ def require_columns(X: Any, names: tuple[str, ...] | None, count: int) -> None:
         raise OrthocalError(
             f"`X` must have the columns it had in fit, {seen}; it has {now}. Select and order them alike."
         )
-
-
-def alike(values: Floats, source: Any, name: str = "effect") -> Any:
-    """Return one number per row as the kind of column its rows came in.
-
-    A pandas Series with the index of the rows, a polars Series, a pyarrow array; numpy for everything else. A column keeps its
-    name, a table's rows get `name`.
-    """
-    native = nw.from_native(source, eager_only=True, allow_series=True, pass_through=True)
-    if isinstance(native, nw.DataFrame | nw.Series):
-        column = nw.new_series(getattr(native, "name", name), values, nw.Float64, backend=native.implementation)
-        index = nw.maybe_get_index(native)
-        return nw.to_native(column if index is None else nw.maybe_set_index(column, index=index))
-    pyarrow = nw.dependencies.get_pyarrow()
-    is_arrow = pyarrow is not None and isinstance(source, pyarrow.Array)  # narwhals knows chunked arrays only
-    return pyarrow.array(values) if is_arrow else values
 
 
 def _vector(values: Any, name: str, n: int | None) -> Labels:

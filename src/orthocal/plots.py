@@ -11,6 +11,7 @@ import numpy as np
 from orthocal.arrays import Floats
 from orthocal.assessment import Assessment
 from orthocal.assessment.bin_table import hull, reaches
+from orthocal.assessment.status import SHARE
 from orthocal.errors import OrthocalError
 from orthocal.maps import Map
 
@@ -92,12 +93,12 @@ def calibration_map(fitted: Map, predictions: Any, ax: Axes | None = None) -> Ax
 
 def forest(assessment: Assessment, ax: Axes | None = None) -> Axes:
     """Draw by how much predictions are too high in each subgroup, with intervals; filled where the adjusted test rejects."""
-    groups = [group for group in assessment.groups if group.excess is not None and group.excess_interval is not None]
+    groups = [group for group in assessment.subgroups if group.excess is not None and group.excess_interval is not None]
     ax = _axes(ax, (6.0, 1.2 + 0.34 * max(len(groups), 1)))
     ax.axvline(0, color=GREY, linewidth=1, linestyle=(0, (5, 3)))
     for place, group in enumerate(reversed(groups)):
         low, high = group.excess_interval or (0.0, 0.0)
-        wrong = group.p_value_adjusted is not None and group.p_value_adjusted < 1 - assessment.level
+        wrong = group.p_value_adjusted is not None and group.p_value_adjusted < SHARE * (1 - assessment.level)
         ax.plot([low, high], [place, place], color=INK, linewidth=1.6)
         ax.plot(
             [group.excess or 0.0],
@@ -107,7 +108,7 @@ def forest(assessment: Assessment, ax: Axes | None = None) -> Axes:
             markerfacecolor=INK if wrong else "white",
             markersize=7,
         )
-    ax.set_yticks(range(len(groups)), [f"{g.column} = {g.level} ({g.rows:,})" for g in reversed(groups)])
+    ax.set_yticks(range(len(groups)), [f"{g.column} = {g.value} ({g.rows:,})" for g in reversed(groups)])
     ax.set_xlabel("predictions too high by")
     ax.spines[["top", "right", "left"]].set_visible(False)
     return ax

@@ -15,8 +15,10 @@ class Roles:
 
     Parameters
     ----------
-    outcome, treatment, prediction : str
-    instrument, sample_weight, groups, key : str, optional
+    outcome, treatment : str
+    prediction : str, optional
+        None where there may be several.
+    instrument, sample_weight, groups, key, fold : str, optional
     covariates : tuple of str
     nuisances : dict of str to (str, number or callable)
         Known nuisances: a column, a number, or a function of the covariates.
@@ -26,11 +28,12 @@ class Roles:
 
     outcome: str
     treatment: str
-    prediction: str
+    prediction: str | None = None
     instrument: str | None = None
     sample_weight: str | None = None
     groups: str | None = None
     key: str | None = None
+    fold: str | None = None
     covariates: tuple[str, ...] = ()
     nuisances: Mapping[str, Any] = field(default_factory=dict)
     by: tuple[str, ...] = ()
@@ -43,8 +46,8 @@ class Roles:
 
     @property
     def arguments(self) -> dict[str, Any]:
-        """The columns as `orthocal.distributed` takes them; subgroups are another matter."""
-        return {one.name: getattr(self, one.name) for one in fields(self) if one.name != "by"}
+        """The columns as `orthocal.distributed` takes them; folds and subgroups are another matter."""
+        return {one.name: getattr(self, one.name) for one in fields(self) if one.name not in ("by", "fold")}
 
     @property
     def parts(self) -> list[str]:
@@ -56,14 +59,15 @@ class Roles:
     def needed(self) -> list[str]:
         """Every column that is read."""
         known = [value for value in self.nuisances.values() if isinstance(value, str)]
-        names = [*self.parts, self.key, *self.covariates, *known, *self.by]
+        names = [*self.parts, self.key, self.fold, *self.covariates, *known, *self.by]
         return list(dict.fromkeys(name for name in names if name is not None))
 
     @property
     def told_apart_by(self) -> list[str]:
-        """Columns that tell rows apart: the clusters', the key, or all that a row is."""
+        """Columns that tell rows apart: the clusters', the key, or all that a row is but its prediction."""
         own = self.groups or self.key
-        return [own] if own else [*self.parts, *self.covariates]
+        every = [name for name in (*self.parts, *self.covariates) if name != self.prediction]
+        return [own] if own else every
 
     def require_in(self, there: Sequence[str]) -> None:
         """Every column that is asked for is in the table."""

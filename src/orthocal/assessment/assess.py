@@ -3,25 +3,25 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from functools import partial
+from dataclasses import replace
 from typing import Any, NamedTuple, overload
 
 import numpy as np
-from scipy.stats import t as t_law
 
-from orthocal.arrays import Floats
+from orthocal.arrays import Floats, is_nearly_constant
+from orthocal.assessment.average import average_effect
 from orthocal.assessment.best_line import best_line
 from orthocal.assessment.bin_edges import cut, settled_order
-from orthocal.assessment.bin_table import intervals, minimisers, monotone_curve, shown_bins, table
-from orthocal.assessment.bins import Binned, at_constant, at_prediction, mean_residual, residual_moments
+from orthocal.assessment.bin_table import intervals, monotone_curve, shown_bins, table
+from orthocal.assessment.bins import Binned, residual_moments
 from orthocal.assessment.bins_test import bins_test
-from orthocal.assessment.crossings import score_interval
 from orthocal.assessment.decomposition import decompose
 from orthocal.assessment.error import (
     error_interval,
     largest_error,
     mean_absolute_error,
     minimum_detectable_error,
+    rows_to_meet,
     squared_error,
 )
 from orthocal.assessment.linear_test import linear_test
@@ -30,7 +30,8 @@ from orthocal.assessment.range_test import range_test
 from orthocal.assessment.rate import rate
 from orthocal.assessment.ratios import MeanMass, Shown, against_all, mean_mass
 from orthocal.assessment.records import Assessment, Settings
-from orthocal.assessment.status import sensitivity, verdict
+from orthocal.assessment.sentences import sensitivity, verdict
+from orthocal.assessment.status import INCONCLUSIVE, ranking_of, status_of
 from orthocal.assessment.subgroups import judge_groups, subgroups
 from orthocal.assessment.sweeps import (
     Piece,
@@ -43,11 +44,12 @@ from orthocal.assessment.sweeps import (
     count_units,
     predictions_at,
 )
+from orthocal.assessment.tolerance import Tolerance, usual_tolerance
 from orthocal.assessment.value import decision_value
 from orthocal.errors import OrthocalError, require_rows
 from orthocal.folds import generator
 from orthocal.losses import Loss, Overlap, rows_that_count, without_overlap
-from orthocal.observations import as_labels, as_numbers
+from orthocal.observations import as_groups, as_numbers
 
 
 @overload
@@ -57,6 +59,7 @@ def assess(
     *,
     bins: int = ...,
     level: float = ...,
+    tolerance: float | None = ...,
     cost: float | None = ...,
     by: Mapping[str, Any] | None = ...,
     draws: int = ...,
@@ -69,6 +72,7 @@ def assess(
     *,
     bins: int = ...,
     level: float = ...,
+    tolerance: float | None = ...,
     cost: float | None = ...,
     by: Mapping[str, Any] | None = ...,
     draws: int = ...,
@@ -80,6 +84,7 @@ def assess(
     *,
     bins: int = 10,
     level: float = 0.95,
+    tolerance: float | None = None,
     cost: float | None = None,
     by: Mapping[str, Any] | None = None,
     draws: int = 1000,
@@ -101,6 +106,9 @@ def assess(
         Bins of nearly equal weight. Rows with the same prediction stay together, so ties can leave fewer bins.
     level : float, default 0.95
         Confidence level of intervals and bands.
+    tolerance : float, optional
+        The error that would matter, in units of the effect, against which `Assessment.status` is said. Half the standard
+        deviation of the predictions by default, or half the root mean square of the estimated effects if that is smaller.
     cost : float, optional
         What treating one person costs, in units of the effect: adds the value of deciding by the prediction.
     by : mapping of str to array of shape (rows,), optional
@@ -120,10 +128,12 @@ def assess(
     >>> data = simulate_cate(n=4000, random_state=0)
     >>> loss = orthogonal_loss("cate", data.X, data.y, treatment=data.treatment, nuisances=data.nuisances)
     >>> verdict = assess(data.effect + 1, loss, random_state=0)
-    >>> round(verdict.error, 1), verdict.tests["linear"].p_value < 0.001
-    (1.0, True)
+    >>> round(verdict.error, 1), verdict.status, verdict.ranking
+    (1.0, 'miscalibrated', 'ranks')
     """
-    settings = Settings(bins=bins, level=level, cost=cost, by=by or {}, draws=draws, random_state=random_state)
+    settings = Settings(
+        bins=bins, level=level, tolerance=tolerance, cost=cost, by=by or {}, draws=draws, random_state=random_state
+    )
     if isinstance(prediction, Mapping):
         return {name: assess_rows(one, loss, settings) for name, one in prediction.items()}
     return assess_rows(prediction, loss, settings)
@@ -141,13 +151,14 @@ class Bins(NamedTuple):
     shown: Shown
     columns: dict[str, Floats]
     test: TestResult
+    skewness: float
 
 
 def assess_rows(prediction: Any, loss: Loss, settings: Settings) -> Assessment:
     """Return the verdict on one prediction."""
     require_rows(len(loss))
     every = as_numbers(prediction, "prediction", len(loss))
-    by = {name: as_labels(values, f"by[{name!r}]", len(loss))[loss.weight > 0] for name, values in settings.by.items()}
+    by = {name: as_groups(values, f"by[{name!r}]", len(loss))[loss.weight > 0] for name, values in settings.by.items()}
     prediction, loss = rows_that_count(every, loss)
     overlap, loss = loss.overlap, without_overlap(loss)
     order = settled_order(prediction, loss)  # sorted once, for all that follows
@@ -162,28 +173,19 @@ def judge(
     rows: Rows, settings: Settings, groups: Iterable[tuple[str, str, Rows]], overlap: Overlap | None
 ) -> Assessment:
     """Return the verdict on sorted rows, wherever they are, and on their subgroups."""
-    known = answered(rows, {"units": count_units(rows), "mass": mean_mass(rows)})
-    units, mass = known["units"], known["mass"]
+    known = answered(rows, {"units": count_units(rows), "mass": mean_mass(rows), "ends": _ends()})
+    units, mass, ends = known["units"], known["mass"], known["ends"]
     if units < 2:
         raise OrthocalError(f"A verdict must rest on at least two rows, or clusters; there is {units}. Use more data.")
     rng, level, like = generator(settings.random_state), settings.level, rows.like
-    stages: dict[str, Stage[Any]] = {
-        "bins": _bins(rows, mass, settings),
-        "linear": against_all(linear_test(rows, level), mass),
-        "range": range_test(rows, settings.draws, rng),
-        "average": _average(rows, level),
-        "decomposition": decompose(rows, rng),
-        "rate": rate(like, level),
-        "shown": _shown(),
-    }
-    if settings.cost is not None:
-        stages["value"] = decision_value(rows, settings.cost, level)
-    if mass is not None:  # the test asks for no mass, the line of the effect does
-        stages["line"] = linear_test(rows, level)
-    found = answered(rows, stages)
+    is_constant = is_nearly_constant(ends)
+    found = answered(rows, _stages(rows, replace(settings, bins=1) if is_constant else settings, mass, rng))
+    if is_constant:
+        found |= {"range": CONSTANT, "rate": None}
     bins: Bins = found["bins"]
     linear, predictor = found["linear"][0], found.get("line", found["linear"])[1]
-    predictor = predictor or answer(rows, best_line(rows, bins.columns, found["average"], level))
+    if not is_constant and predictor is None:
+        predictor = answer(rows, best_line(rows, bins.columns, found["average"], level))
     widest = largest_error(bins.tested, level, settings.draws, rng)
     columns = bins.columns | intervals(bins.tested, bins.shown, level, widest.band or 0.0)
     estimate, standard_error = squared_error(bins.sized)
@@ -193,6 +195,7 @@ def judge(
         interval = (0.0, detectable)
     risk, decomposition = found["decomposition"]
     count, shown = found["shown"]
+    tolerance = _tolerance(rows, settings, columns, found["average"])
     numbers: dict[str, Any] = {
         "error": float(np.sqrt(max(estimate, 0.0))),
         "error_squared": estimate,
@@ -201,24 +204,71 @@ def judge(
         "l1": mean_absolute_error(bins.tested),
         "linf": widest,
         "bins": columns,
-        "tests": {"linear": linear, "bins": bins.test, "range": found["range"]},
+        "tests": {"linear": linear, "bins": CONSTANT if is_constant else bins.test, "range": found["range"]},
         "minimum_detectable_error": detectable,
+        "tolerance": tolerance.value,
+        "tolerance_note": tolerance.note,
+        "ranking": ranking_of(found["rate"]),
+        "is_constant": is_constant,
         "average": found["average"],
         "risk": risk,
         "decomposition": decomposition,
         "linear_predictor": predictor,
+        "skewness": bins.skewness,
         "rate": found["rate"],
         "value": found.get("value"),
-        "groups": judge_groups(groups, settings.bins, level),
+        "subgroups": judge_groups(groups, settings.bins, level),
         "sensitivity": sensitivity(interval),
-        "curve": monotone_curve(like, columns),
+        "curve": None if is_constant else monotone_curve(like, columns),
         "overlap": overlap,
         "unit": like.unit,
         "level": level,
         "rows": count,
         "predictions": shown,
     }
+    numbers["status"] = status_of(numbers)
+    numbers["rows_needed"] = None
+    if numbers["status"] == INCONCLUSIVE and not is_constant:
+        numbers["rows_needed"] = rows_to_meet(bins.sized, tolerance.value, level, count)
     return Assessment(**numbers, verdict=verdict(numbers), origin=getattr(like, "origin", None))
+
+
+def _stages(rows: Rows, settings: Settings, mass: MeanMass | None, rng: np.random.Generator) -> dict[str, Stage[Any]]:
+    """What is asked of the rows all at once; of a constant prediction, which has one bin, neither walk nor ranking."""
+    level = settings.level
+    stages: dict[str, Stage[Any]] = {
+        "bins": _bins(rows, mass, settings),
+        "linear": against_all(linear_test(rows, level), mass),
+        "range": range_test(rows, settings.draws, rng),
+        "average": average_effect(rows, level),
+        "decomposition": decompose(rows, rng),
+        "rate": rate(rows.like, level),
+        "shown": _shown(),
+    }
+    if settings.cost is not None:
+        stages["value"] = decision_value(rows, settings.cost, level)
+    if mass is not None:  # the test asks for no mass, the line of the effect does
+        stages["line"] = linear_test(rows, level)
+    return stages
+
+
+def _tolerance(rows: Rows, settings: Settings, columns: Mapping[str, Floats], average: Average) -> Tolerance:
+    if settings.tolerance is not None:
+        return Tolerance(settings.tolerance, "as given")
+    return answer(rows, usual_tolerance(rows, columns, average))
+
+
+CONSTANT = TestResult(None, None, "does not apply: the prediction is one number, which the linear test judges")
+
+
+def _ends() -> Stage[Floats]:
+    """The lowest and the highest prediction."""
+    found = yield _ends_of
+    return np.array([found[0][0], found[-1][1]])
+
+
+def _ends_of(piece: Piece) -> tuple[float, float]:
+    return float(piece.prediction[0]), float(piece.prediction[-1])
 
 
 def _bins(rows: Rows, mass: MeanMass | None, settings: Settings) -> Stage[Bins]:
@@ -227,8 +277,8 @@ def _bins(rows: Rows, mass: MeanMass | None, settings: Settings) -> Stage[Bins]:
     tested = yield from against_all(residual_moments(rows, edges), mass)
     shown, sized = yield from shown_bins(rows, tested, mass)
     columns = yield from table(rows, tested, shown, settings.level)
-    test = yield from against_all(bins_test(rows, tested), mass)
-    return Bins(tested, sized, shown, columns, test)
+    test, skewness = yield from against_all(bins_test(rows, tested), mass)
+    return Bins(tested, sized, shown, columns, test, skewness)
 
 
 def _shown() -> Stage[tuple[int, Floats]]:
@@ -236,27 +286,3 @@ def _shown() -> Stage[tuple[int, Floats]]:
     count = sum((yield count_rows))
     places = np.linspace(0, count - 1, min(count, MOST_SHOWN)).astype(np.int64)
     return count, (yield from predictions_at(places))
-
-
-def _average(rows: Rows, level: float) -> Stage[Average]:
-    """Mean prediction and average effect; the whole data is one bin."""
-    pulled, total = np.sum((yield _masses), axis=0)
-    effect = float((yield from minimisers(rows, np.empty(0)))[0])
-    _, error, units = yield from mean_residual(rows, partial(at_constant, value=effect))
-    gap, gap_error, _ = yield from mean_residual(rows, at_prediction)
-    critical = float(t_law.ppf((1 + level) / 2, units - 1))
-    interval = (effect - critical * error, effect + critical * error)
-    if np.isfinite(rows.like.bounds).all():  # a minimiser that is searched for: its score is in other units than itself
-        interval = yield from score_interval(rows, effect, error, critical)
-    return Average(
-        prediction=float(pulled / total),
-        effect=effect,
-        standard_error=error,
-        interval=interval,
-        excess=gap,
-        excess_interval=(gap - critical * gap_error, gap + critical * gap_error),
-    )
-
-
-def _masses(piece: Piece) -> tuple[float, float]:
-    return float(piece.loss.mass @ piece.prediction), float(piece.loss.mass.sum())

@@ -23,16 +23,28 @@ if TYPE_CHECKING:
     from scipy.sparse import csr_array
 
 MOST_SKEW = 0.25
-"""Skewness over root of the bin's rows beyond which the test rejects too often (size .11 at .31, .20 at .62)."""
+"""Skewness over root of the bin's rows beyond which the test would reject too often (size .11 at .31, .20 at .62)."""
 
 
-def bins_test(rows: Rows, binned: Binned) -> Stage[TestResult]:
-    """Sum the squared t statistics of the bins, each first made normal; with clusters, judge by flips of their signs."""
-    bins = len(binned.residual)
+def bins_test(rows: Rows, binned: Binned) -> Stage[tuple[TestResult, float]]:
+    """Sum the squared t statistics of the bins, each first made normal; with clusters, judge by flips of their signs.
+
+    Also the skewness of the residuals, over the root of the rows of a bin: where that is large, a bin's mean is far from normal
+    and nothing can be said.
+    """
     if not (binned.variance > 0).all():
-        return TestResult(None, None, "does not apply: a bin has no noise")
+        return TestResult(None, None, "does not apply: a bin has no noise"), 0.0
     answers = yield partial(_central_moments, edges=binned.edges, mean=binned.residual)
-    _warn_if_skewed(binned, *np.sum(answers, axis=0))
+    skewness = _skewness(binned, *np.sum(answers, axis=0))
+    if skewness > MOST_SKEW:
+        _warn_of(skewness)
+        note = f"does not apply: residuals are strongly skewed (skewness over root rows of a bin {skewness:.2f})"
+        return TestResult(None, None, note), skewness
+    return (yield from _of_bins(rows, binned)), skewness
+
+
+def _of_bins(rows: Rows, binned: Binned) -> Stage[TestResult]:
+    bins = len(binned.residual)
     if rows.like.groups is None:
         score = np.abs(binned.residual) / np.sqrt(binned.variance)
         tail = t_law.logsf(score, binned.freedom)
@@ -83,16 +95,20 @@ def _central_moments(piece: Piece, edges: Floats, mean: Floats) -> Floats:
     return np.array([runs.sums(square), runs.sums(square * residual)])
 
 
-def _warn_if_skewed(binned: Binned, squares: Floats, cubes: Floats) -> None:
+def _skewness(binned: Binned, squares: Floats, cubes: Floats) -> float:
+    """Return the skewness of the residuals over the root of the rows of a bin; 0 where it may be chance."""
     count = binned.size
     second, third = squares / count, cubes / count
     # Averaged over bins, so that the chance skewness of symmetric heavy tails cancels.
     skewness = abs(float(np.average(third / second**1.5, weights=count)))
-    worst, by_chance = skewness / float(np.sqrt(count.mean())), 3 * float(np.sqrt(6 / count.sum()))
-    if worst > MOST_SKEW and skewness > by_chance:
-        warnings.warn(
-            f"Residuals are strongly skewed for the number of rows in a bin (skewness over root rows {worst:.2f}, above "
-            f"{MOST_SKEW}): the bins test rejects too often. Use fewer `bins`, or rely on the linear test.",
-            SkewWarning,
-            stacklevel=4,
-        )
+    by_chance = 3 * float(np.sqrt(6 / count.sum()))
+    return skewness / float(np.sqrt(count.mean())) if skewness > by_chance else 0.0
+
+
+def _warn_of(skewness: float) -> None:
+    warnings.warn(
+        f"Residuals are strongly skewed for the number of rows in a bin (skewness over root rows {skewness:.2f}, above "
+        f"{MOST_SKEW}): the bins test would reject too often and is left out. Use fewer `bins`, or more rows.",
+        SkewWarning,
+        stacklevel=5,
+    )

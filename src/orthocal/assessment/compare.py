@@ -93,7 +93,15 @@ DIFFERENCE, GAIN, CHANGED = range(WEIGHT + 1, WEIGHT + 4)
 """Columns of what is summed beside the weights: loss after minus before, gain of changed decisions, weight of them."""
 
 
-def compare(before: Any, after: Any, loss: Loss, *, level: float = 0.95, cost: float | None = None) -> Comparison:
+def compare(
+    before: Any,
+    after: Any,
+    loss: Loss,
+    *,
+    level: float = 0.95,
+    cost: float | None = None,
+    rivals: tuple[str, str] | None = None,
+) -> Comparison:
     """Compare two predictions of the same rows by their mean loss, row by row (mathematics 10.4).
 
     Valid on rows that were not used to fit `after`. A difference of mean losses is half a difference of mean squared errors, for
@@ -109,6 +117,8 @@ def compare(before: Any, after: Any, loss: Loss, *, level: float = 0.95, cost: f
         Confidence level of the interval.
     cost : float, optional
         What treating one person costs: adds the share of rows whose decision changes, and what that gains.
+    rivals : (str, str), optional
+        Names of two models, where these are not one prediction before and after a change: the verdict is worded for rivals.
 
     Returns
     -------
@@ -122,13 +132,15 @@ def compare(before: Any, after: Any, loss: Loss, *, level: float = 0.95, cost: f
     >>> loss = orthogonal_loss("cate", data.X, data.y, treatment=data.treatment, nuisances=data.nuisances)
     >>> compare(1 + 2 * data.effect, data.effect, loss).verdict
     'improved'
+    >>> compare(1 + 2 * data.effect, data.effect, loss, rivals=("forest", "lasso")).verdict
+    'lasso has the lower loss'
     """
     require_inside(level, 0, 1, "level")
     before = as_numbers(before, "before", len(loss))
     after = as_numbers(after, "after", len(loss))
     before, _ = rows_that_count(before, loss)
     after, loss = rows_that_count(after, loss)
-    return concluded(change_moments(before, after, loss, cost), level, cost)
+    return concluded(change_moments(before, after, loss, cost), level, cost, rivals)
 
 
 def change_moments(before: Floats, after: Floats, loss: Loss, cost: float | None) -> Moments | Clusters:
@@ -152,7 +164,9 @@ def _(loss: QuadraticLoss, before: Floats, after: Floats) -> Floats:
     return (after - before) * (0.5 * loss.denominator * (before + after) - loss.numerator)
 
 
-def concluded(found: Moments | Clusters, level: float, cost: float | None) -> Comparison:
+def concluded(
+    found: Moments | Clusters, level: float, cost: float | None, rivals: tuple[str, str] | None = None
+) -> Comparison:
     """Return the verdict on the difference of mean losses, after minus before."""
     decision = None
     if cost is not None:
@@ -160,7 +174,11 @@ def concluded(found: Moments | Clusters, level: float, cost: float | None) -> Co
         decision = Decision(float(cost), share, *found.mean(GAIN, level)[:3])
     mean, error, (low, high), effective = found.mean(DIFFERENCE, level)
     harm = float(t_law.sf(mean / error, effective - 1)) if error > 0 else float(mean <= 0)
-    word = "improved" if high < 0 else "harmed" if low > 0 else "no detectable change"
+    better, same, worse = "improved", "no detectable change", "harmed"
+    if rivals is not None:
+        worse, better = (f"{name} has the lower loss" for name in rivals)
+        same = "no detectable difference"
+    word = better if high < 0 else worse if low > 0 else same
     return Comparison(
         risk_difference=mean,
         standard_error=error,
@@ -169,4 +187,5 @@ def concluded(found: Moments | Clusters, level: float, cost: float | None) -> Co
         verdict=word,
         level=level,
         decision=decision,
+        rivals=rivals,
     )

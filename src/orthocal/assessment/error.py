@@ -185,6 +185,21 @@ def _largest_of(freedom: Floats, root: Floats, draws: int, rng: np.random.Genera
     return largest
 
 
+def rows_to_meet(binned: Binned, tolerance: float, level: float, rows: int) -> int:
+    """Return at how many rows the interval would end at the tolerance with probability 0.8, were there no error.
+
+    With k times as many rows noise, S and squared errors are all k times smaller, so what S is at most with that probability
+    now tells what it will be.
+    """
+    noise = _noise(binned)
+    trace, square, cube = (float((noise**power).sum()) for power in (1, 2, 3))
+    if not trace > 0:
+        return rows
+    statistic = critical_value(binned, trace, square, 1 - POWER)
+    about = Spread(trace, square, square / trace, max(statistic - trace, 0.0), cube / square, 0.0)
+    return int(np.ceil(rows * about.error_at(statistic, (1 - level) / 2) / tolerance**2))
+
+
 def minimum_detectable_error(binned: Binned, level: float) -> float:
     """Return the error, the same in every bin, at which the interval starts above 0 with probability 0.8."""
     noise = _noise(binned)

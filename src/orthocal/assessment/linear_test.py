@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from functools import partial
-from typing import NamedTuple, TypeAlias
+from typing import NamedTuple
 
 import numpy as np
 from scipy.stats import f as f_law
 from scipy.stats import t as t_law
 
-from orthocal.arrays import Floats, Integers
+from orthocal.arrays import Floats, Integers, is_nearly_constant
 from orthocal.assessment.parts import Coefficient, LinearPredictor, TestResult
-from orthocal.assessment.sweeps import Piece, Rows, Stage, cluster_sums, count_effective, merged
+from orthocal.assessment.sweeps import Piece, Question, Rows, Stage, cluster_sums, count_effective, merged
 
 ROUNDING = 1e-12
 LEAST_SPREAD = 1e-3
@@ -23,28 +24,43 @@ def linear_test(rows: Rows, level: float) -> Stage[tuple[TestResult, LinearPredi
 
     For a quadratic loss this is the regression of the pseudo-outcome on (1, prediction), tested against (0, 1). The
     covariance is a jackknife over rows (HC3) or clusters (CR3), and the distribution is F with as many degrees of freedom as
-    Kish's effective number of rows or clusters less one.
+    Kish's effective number of rows or clusters less one. Skewed residuals skew the statistic, which Hall's (1992) monotone
+    transformation takes out to first order.
     """
     found = yield _spread
     low, high = found[0][0], found[-1][1]
     middle, width = sum(total for _, _, total, _ in found) / sum(many for *_, many in found), high - low
     units, effective = yield from count_effective(rows)
-    if width == 0:
+    if is_nearly_constant(np.array([low, high], dtype=np.float64)):
         return (yield from _intercept_only(rows, effective)), None
     if units <= 2:
         return TestResult(None, None, "does not apply: too few rows or clusters"), None
     scale = Scale(middle, width)
     fit = yield from (_over_rows(scale) if rows.like.groups is None else _over_clusters(scale))
-    coefficient, covariance, smallest = fit
-    if smallest < LEAST_SPREAD:
+    coefficient, covariance = fit.coefficient, fit.covariance
+    if fit.smallest < LEAST_SPREAD:
         return TestResult(None, None, "does not apply: one row or cluster carries the slope"), None
     if not np.linalg.eigvalsh(covariance)[0] > 0:
         return TestResult(None, None, "does not apply: no noise"), None
-    statistic = float(coefficient @ np.linalg.solve(covariance, coefficient)) / 2
+    direction = np.linalg.solve(covariance, coefficient)
+    length = float(np.sqrt(coefficient @ direction))
+    skewness = 0.0
+    if length > 0:
+        cubes, squares = yield from fit.powers(np.asarray(direction / length, dtype=np.float64))
+        skewness = cubes / squares**1.5
+    statistic = unskewed(length, skewness) ** 2 / 2
     test = TestResult(statistic, float(f_law.sf(statistic, 2, effective - 1)), "intercept 0 and slope 1")
     if np.isfinite(rows.like.bounds).all():
         return test, None  # residuals are in other units than the effect: `best_line` has what is reported
     return test, _predictor(coefficient, covariance, middle, width, effective, level)
+
+
+def unskewed(t: float, skewness: float) -> float:
+    r"""Return a t statistic without the skewness of what it is a sum of: Hall's transformation, which keeps its order.
+
+    `skewness` is :math:`\sum_i c_i^3 / (\sum_i c_i^2)^{3/2}` of the contributions c to the sum.
+    """
+    return max(t + skewness * t**2 / 3 + skewness**2 * t**3 / 27 + skewness / 6, 0.0)
 
 
 class Scale(NamedTuple):
@@ -116,24 +132,53 @@ def _predictor(
     return LinearPredictor(one, two)
 
 
-Fit: TypeAlias = "tuple[Floats, Floats, float]"
-"""Coefficients, their jackknife covariance, and the least share of the determinant that a row or cluster leaves."""
+class Fit(NamedTuple):
+    """Coefficients, their jackknife covariance, and the least share of the determinant that a row or cluster leaves.
+
+    `powers` gives, for a direction, the sums of cubes and of squares of what rows contribute to the coefficients; few clusters
+    tell too little of their skewness.
+    """
+
+    coefficient: Floats
+    covariance: Floats
+    smallest: float
+    powers: Callable[[Floats], Stage[tuple[float, float]]]
+
+
+def _no_powers(direction: Floats) -> Stage[tuple[float, float]]:
+    del direction
+    yield from ()
+    return 0.0, 1.0
+
+
+NO_FIT = Fit(np.zeros(2), np.zeros((2, 2)), 0.0, _no_powers)
 
 
 def _over_rows(scale: Scale) -> Stage[Fit]:
     """Leaving out row i moves the coefficients by A^-1 z_i e_i / (1 - h_i), with h_i its leverage: HC3, in two sweeps."""
     count, a, b, d, one, two = np.sum((yield partial(_moments, scale=scale)), axis=0)
     if not is_spread(a, b, d):
-        return np.zeros(2), np.zeros((2, 2)), 0.0
+        return NO_FIT
     inverse = np.linalg.inv(np.array([[a, b], [b, d]]))
     coefficient = inverse @ np.array([one, two])
+    moved = partial(_moved, scale=scale, inverse=inverse, coefficient=coefficient)
     answers = yield partial(_jackknifed, scale=scale, inverse=inverse, coefficient=coefficient)
     smallest = min(least for least, _ in answers)
     if smallest < LEAST_SPREAD:
-        return coefficient, np.zeros((2, 2)), smallest
+        return NO_FIT._replace(smallest=smallest)
     square, cross, far = np.sum([meat for _, meat in answers], axis=0)
     meat = np.array([[square, cross], [cross, far]])
-    return coefficient, (count - 1) / count * (inverse @ meat @ inverse), smallest
+    return Fit(coefficient, (count - 1) / count * (inverse @ meat @ inverse), smallest, partial(_powers_of_rows, moved))
+
+
+def _powers_of_rows(moved: Question, direction: Floats) -> Stage[tuple[float, float]]:
+    cubes, squares = np.sum((yield partial(_powers_in_piece, moved=moved, direction=direction)), axis=0)
+    return float(cubes), float(squares)
+
+
+def _powers_in_piece(piece: Piece, moved: Question, direction: Floats) -> Floats:
+    own = direction @ moved(piece)
+    return np.array([own @ own**2, own @ own])
 
 
 def is_spread(mass: float, first: float, second: float) -> bool:
@@ -151,10 +196,22 @@ def _moments(piece: Piece, scale: Scale) -> Floats:
     return np.array([len(piece), *(column.sum() for column in _columns(piece, scale))])
 
 
+def _moved(piece: Piece, scale: Scale, inverse: Floats, coefficient: Floats) -> Floats:
+    """What each row contributes to the coefficients."""
+    x, mass = scale.of(piece.prediction), piece.loss.mass
+    own = (piece.residual - mass * (coefficient[0] + coefficient[1] * x)) / _left(mass, x, inverse)
+    return np.asarray(inverse @ np.array([own, own * x]))
+
+
+def _left(mass: Floats, x: Floats, inverse: Floats) -> Floats:
+    """One less the leverage of each row."""
+    return np.asarray(1 - mass * (inverse[0, 0] + x * (2 * inverse[0, 1] + inverse[1, 1] * x)))
+
+
 def _jackknifed(piece: Piece, scale: Scale, inverse: Floats, coefficient: Floats) -> tuple[float, Floats]:
     """Question: how little a row leaves, and the sums of squares of what each would move."""
     x, mass, residual = scale.of(piece.prediction), piece.loss.mass, piece.residual
-    left = 1 - mass * (inverse[0, 0] + x * (2 * inverse[0, 1] + inverse[1, 1] * x))
+    left = _left(mass, x, inverse)
     smallest = float(np.abs(left).min())
     if smallest < LEAST_SPREAD:
         return smallest, np.zeros(3)
@@ -167,19 +224,19 @@ def _over_clusters(scale: Scale) -> Stage[Fit]:
     _, (m0, m1, m2, r0, r1) = merged((yield partial(_cluster_moments, scale=scale)))
     a, b, d, one, two = (float(column.sum()) for column in (m0, m1, m2, r0, r1))
     if not is_spread(a, b, d):
-        return np.zeros(2), np.zeros((2, 2)), 0.0
+        return NO_FIT
     whole = a * d - b * b
     coefficient = np.array([one * d - b * two, a * two - one * b]) / whole
     a_, b_, d_, one_, two_ = a - m0, b - m1, d - m2, one - r0, two - r1
     rest = a_ * d_ - b_ * b_
     smallest = float(np.abs(rest).min()) / abs(whole)
     if smallest < LEAST_SPREAD:
-        return coefficient, np.zeros((2, 2)), smallest
+        return NO_FIT._replace(smallest=smallest)
     first = (one_ * d_ - b_ * two_) / rest - coefficient[0]
     second = (a_ * two_ - one_ * b_) / rest - coefficient[1]
     cross = float(first @ second)
     covariance = np.array([[float(first @ first), cross], [cross, float(second @ second)]])
-    return coefficient, (len(m0) - 1) / len(m0) * covariance, smallest
+    return Fit(coefficient, (len(m0) - 1) / len(m0) * covariance, smallest, _no_powers)
 
 
 def _cluster_moments(piece: Piece, scale: Scale) -> tuple[Integers, Floats]:

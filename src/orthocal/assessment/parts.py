@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from orthocal.arrays import Floats
+from orthocal.errors import warn_of_old_name
 
 
 @dataclass(frozen=True)
@@ -106,7 +107,7 @@ class Group:
     """The verdict in one subgroup; numbers are None where it has too few rows, sizes where a ratio effect has too little mass."""
 
     column: str
-    level: str
+    value: str
     rows: int
     error: float | None = None
     interval: tuple[float, float] | None = None
@@ -114,6 +115,44 @@ class Group:
     excess_interval: tuple[float, float] | None = None
     p_value: float | None = None
     p_value_adjusted: float | None = None
+
+    @property
+    def level(self) -> str:
+        """The old name of `value`."""
+        warn_of_old_name("Group.level", "Group.value")
+        return self.value
+
+
+@dataclass(frozen=True)
+class Check:
+    """One named question about data, model or map.
+
+    Parameters
+    ----------
+    name : str
+    result : {"passed", "warning", "failed"}
+    figure : str
+        The number it rests on.
+    sentence : str
+        What was found.
+    advice : str
+        What to do; nothing where it passed.
+
+    Examples
+    --------
+    >>> print(Check("few clusters", "warning", "12", "The rows come from 12 clusters.", "Read intervals with care."))
+    warning: few clusters (12). The rows come from 12 clusters. Read intervals with care.
+    """
+
+    name: str
+    result: str
+    figure: str = ""
+    sentence: str = ""
+    advice: str = ""
+
+    def __str__(self) -> str:
+        figure = f" ({self.figure})" if self.figure else ""
+        return " ".join(filter(None, [f"{self.result}: {self.name}{figure}.", self.sentence, self.advice]))
 
 
 @dataclass(frozen=True)

@@ -11,6 +11,7 @@ import numpy as np
 from orthocal.arrays import Floats
 from orthocal.assessment.parts import (
     Average,
+    Check,
     Curve,
     Decision,
     Decomposition,
@@ -22,7 +23,7 @@ from orthocal.assessment.parts import (
     TestResult,
     Value,
 )
-from orthocal.errors import require_inside, require_whole
+from orthocal.errors import OrthocalError, require_inside, require_whole, warn_of_old_name
 from orthocal.losses import Origin, Overlap
 
 if TYPE_CHECKING:
@@ -35,6 +36,7 @@ class Settings:
 
     bins: int = 10
     level: float = 0.95
+    tolerance: float | None = None
     cost: float | None = None
     by: Mapping[str, Any] = field(default_factory=dict)
     draws: int = 1000
@@ -44,6 +46,11 @@ class Settings:
         require_whole(self.bins, 1, "bins")
         require_inside(self.level, 0, 1, "level")
         require_whole(self.draws, 1, "draws")
+        if self.tolerance is not None and not 0 < self.tolerance < np.inf:
+            raise OrthocalError(
+                f"`tolerance` must be a positive number, in units of the effect; it is {self.tolerance}. Leave it out for half "
+                "the spread of the predictions."
+            )
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -69,6 +76,20 @@ class Assessment:
     tests : dict of str to TestResult
     minimum_detectable_error : float
         An error of this size in every bin would have been seen with probability 0.8.
+    tolerance : float
+        The error that would matter, as given or by `tolerance_note`; in the unit of the error.
+    tolerance_note : str
+    status : {"calibrated", "miscalibrated", "inconclusive"}
+        Calibrated: nothing rejects and the error is at most the tolerance, or it is at most a tenth of it whatever rejects.
+        Miscalibrated: otherwise, if the interval of the error excludes 0, or a test or a subgroup rejects.
+    rows_needed : int or None
+        Of an inconclusive verdict: with about so many rows, were there no error, it would be calibrated with probability 0.8.
+    ranking : {"ranks", "no evidence that it ranks", "ranks backwards"} or None
+        By the interval of AUTOC; None for a constant prediction, and for effects that cannot be averaged.
+    is_constant : bool
+        Every prediction is the same number, but for rounding: there is no ranking and no slope, and only one bin.
+    skewness : float
+        Of the residuals, over the root of the rows of a bin; above 0.25 the bins test does not apply.
     average : Average
     risk : float
         Mean loss: the sum of the parts in `decomposition`, up to a constant that does not depend on the prediction.
@@ -76,11 +97,11 @@ class Assessment:
     linear_predictor : LinearPredictor or None
         None where no line can be had: a constant prediction, or too few rows.
     rate : Rate or None
-        None for effects that cannot be averaged (quantiles, expectiles).
+        None for effects that cannot be averaged (quantiles, expectiles), and for a constant prediction.
     value : Value or None
         When a cost was given.
-    groups : tuple of Group
-        When subgroups were named.
+    subgroups : tuple of Group
+        When they were named.
     sensitivity : Sensitivity
     curve : Curve or None
         Of quadratic losses.
@@ -94,6 +115,10 @@ class Assessment:
     verdict : str
     origin : Origin or None
         How the loss was made.
+    checks : tuple of Check
+        Of data and prediction, where a `Study` made the verdict.
+    redraws : tuple of float
+        The error under this and further draws of the folds, where these were asked for.
     """
 
     error: float
@@ -105,13 +130,20 @@ class Assessment:
     bins: dict[str, Floats]
     tests: dict[str, TestResult]
     minimum_detectable_error: float
+    tolerance: float
+    tolerance_note: str
+    status: str
+    rows_needed: int | None
+    ranking: str | None
+    is_constant: bool
+    skewness: float
     average: Average
     risk: float
     decomposition: Decomposition
     linear_predictor: LinearPredictor | None
     rate: Rate | None
     value: Value | None
-    groups: tuple[Group, ...]
+    subgroups: tuple[Group, ...]
     sensitivity: Sensitivity
     curve: Curve | None
     overlap: Overlap | None
@@ -121,6 +153,17 @@ class Assessment:
     predictions: Floats
     verdict: str
     origin: Origin | None = None
+    checks: tuple[Check, ...] = ()
+    redraws: tuple[float, ...] = ()
+
+    def __str__(self) -> str:
+        return self.summary()
+
+    @property
+    def groups(self) -> tuple[Group, ...]:
+        """The old name of `subgroups`."""
+        warn_of_old_name("Assessment.groups", "Assessment.subgroups")
+        return self.subgroups
 
     def summary(self) -> str:
         """Return the verdict and the numbers behind it as text."""
@@ -150,21 +193,24 @@ class Assessment:
 
 @dataclass(frozen=True, kw_only=True)
 class Comparison:
-    """Whether a change of predictions did good or harm.
+    """Whether a change of predictions did good or harm, or which of two rivals is better.
 
     Parameters
     ----------
     risk_difference : float
-        Mean loss after minus before: negative is better.
+        Mean loss after minus before, or of the second minus that of the first: negative is better.
     standard_error : float
     interval : (float, float)
     p_value_harm : float
         One-sided, of the hypothesis that no harm was done; small means evidence of harm.
-    verdict : {"improved", "no detectable change", "harmed"}
-        From the two-sided interval.
+    verdict : str
+        From the two-sided interval: "improved", "no detectable change" or "harmed"; of rivals "a has the lower loss", by name, or
+        "no detectable difference".
     level : float
     decision : Decision or None
         When a cost was given.
+    rivals : (str, str) or None
+        Names of two predictions that were compared as rivals; None of one prediction before and after a change.
     """
 
     risk_difference: float
@@ -174,6 +220,16 @@ class Comparison:
     verdict: str
     level: float
     decision: Decision | None = None
+    rivals: tuple[str, str] | None = None
+
+    def __str__(self) -> str:
+        return self.summary()
+
+    def summary(self) -> str:
+        """Return the verdict and the numbers behind it as text."""
+        from orthocal.reporting.figures import comparison_summary
+
+        return comparison_summary(self)
 
     def to_dict(self) -> dict[str, Any]:
         """Return everything as plain numbers and strings, ready for JSON."""

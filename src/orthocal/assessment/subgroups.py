@@ -21,14 +21,14 @@ from orthocal.assessment.ratios import against_all, mean_mass
 from orthocal.assessment.sweeps import Rows, SortedRows, Stage, answer, count_rows, count_units
 from orthocal.errors import OrthocalError
 from orthocal.losses import Loss
-from orthocal.observations import as_labels
+from orthocal.observations import MISSING, as_groups
 
 MOST_LEVELS, QUARTERS = 12, 4
 FEWEST_ROWS, ROWS_A_BIN = 20, 50
 
 
 def judge_groups(groups: Iterable[tuple[str, str, Rows]], bins: int, level: float) -> tuple[Group, ...]:
-    """Judge each (column, level, rows); Holm's adjustment over all."""
+    """Judge each (column, value, rows); Holm's adjustment over all."""
     found = [answer(rows, _judge(name, label, rows, bins, level)) for name, label, rows in groups]
     tested = [j for j, group in enumerate(found) if group.p_value is not None]
     adjusted = holm(np.array([found[j].p_value for j in tested], dtype=np.float64))
@@ -37,7 +37,7 @@ def judge_groups(groups: Iterable[tuple[str, str, Rows]], bins: int, level: floa
 
 
 def subgroups(prediction: Floats, loss: Loss, by: Mapping[str, Any]) -> Iterator[tuple[str, str, Rows]]:
-    """Yield (column, level, sorted rows) of each level of each column; columns of many numbers are cut at their quartiles."""
+    """Yield (column, value, sorted rows) of each value of each column; columns of many numbers are cut at their quartiles."""
     for name, values in by.items():
         for label, rows in _levels(name, values, len(loss)):
             yield name, label, SortedRows(prediction[rows], loss[np.flatnonzero(rows)])
@@ -53,30 +53,43 @@ def holm(p_values: Floats) -> Floats:
 
 
 def _levels(name: str, values: Any, n: int) -> Iterator[tuple[str, Booleans]]:
-    column = as_labels(values, f"by[{name!r}]", n)
-    distinct = np.unique(column)
+    column = as_groups(values, f"by[{name!r}]", n)
+    unknown = np.isnan(column) if column.dtype.kind == "f" else np.zeros(len(column), dtype=bool)
+    distinct = np.unique(column[~unknown])
     if len(distinct) <= MOST_LEVELS:
-        for one in distinct.tolist():
+        for one in sorted(distinct.tolist(), key=missing_last):
             yield str(one), np.asarray(column == one)
+        yield from _unknown(unknown)
         return
     if column.dtype.kind not in "fiu":
         raise OrthocalError(
             f"`by[{name!r}]` must have at most {MOST_LEVELS} levels; it has {len(distinct)}. Group them."
         )
-    cuts = np.unique(np.quantile(column, np.linspace(0, 1, QUARTERS + 1)))
+    cuts = np.unique(np.quantile(column[~unknown], np.linspace(0, 1, QUARTERS + 1)))
     for low, high in pairwise(cuts):
         rows = (column > low) & (column <= high)
         yield f"{low:.4g} to {high:.4g}", np.asarray(rows | (column == low) if low == cuts[0] else rows)
+    yield from _unknown(unknown)
+
+
+def _unknown(rows: Booleans) -> Iterator[tuple[str, Booleans]]:
+    if rows.any():
+        yield MISSING, rows
+
+
+def missing_last(value: Any) -> tuple[bool, Any]:
+    """Return what sorts the values of a column of subgroups, rows whose subgroup is not known last."""
+    return (True, "") if isinstance(value, str) and value == MISSING else (False, value)
 
 
 def _judge(name: str, label: str, rows: Rows, bins: int, level: float) -> Stage[Group]:
     count, units = sum((yield count_rows)), (yield from count_units(rows))
     if units < FEWEST_ROWS:
-        return Group(column=name, level=label, rows=count)
+        return Group(column=name, value=label, rows=count)
     mass = yield from mean_mass(rows)
     if mass is not None and not mass.is_clear(level):  # no size without a mass, but a test: it needs none
         test, _ = yield from against_all(linear_test(rows, level), mass._replace(value=1.0))
-        return Group(column=name, level=label, rows=count, p_value=test.p_value)
+        return Group(column=name, value=label, rows=count, p_value=test.p_value)
     edges = yield from cut(max(1, min(bins, count // ROWS_A_BIN)))
     tested = yield from against_all(residual_moments(rows, edges), mass)
     _, binned = yield from shown_bins(rows, tested, mass)
@@ -87,7 +100,7 @@ def _judge(name: str, label: str, rows: Rows, bins: int, level: float) -> Stage[
     interval = error_interval(binned, level)
     return Group(
         column=name,
-        level=label,
+        value=label,
         rows=count,
         error=size,
         interval=interval,

@@ -16,6 +16,7 @@ from orthocal.calibration.schemes import SCHEMES, Plan, out_of_fold
 from orthocal.calibration.sklearn_api import (
     EffectParameter,
     UnfittedError,
+    alike,
     effect_parameter,
     html_of,
     mime_bundle_of,
@@ -30,7 +31,7 @@ from orthocal.errors import OrthocalError, require_one_of
 from orthocal.losses import Loss, Overlap
 from orthocal.maps import Map, StepMap
 from orthocal.nuisances.learners import Recipe
-from orthocal.observations import alike, observe
+from orthocal.observations import observe
 from orthocal.orthogonal import Orthogonal, orthogonal_loss
 
 

@@ -18,6 +18,7 @@ from orthocal.calibration.schemes import fit_calibrator
 from orthocal.calibration.sklearn_api import (
     EffectParameter,
     UnfittedError,
+    alike,
     effect_parameter,
     html_of,
     mime_bundle_of,
@@ -34,7 +35,7 @@ from orthocal.losses import Loss, QuadraticLoss
 from orthocal.maps import Map
 from orthocal.nuisances.learners import Recipe
 from orthocal.nuisances.wrapped import fit_weighted
-from orthocal.observations import Observations, alike, encode, observe
+from orthocal.observations import Observations, encode, observe
 from orthocal.orthogonal import learn_cross
 from orthocal.progress import followed
 

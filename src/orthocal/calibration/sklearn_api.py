@@ -6,10 +6,12 @@ from collections.abc import Callable
 from types import MethodType
 from typing import Any
 
+import narwhals as nw
 import numpy as np
 from sklearn.base import BaseEstimator
 from sklearn.exceptions import NotFittedError
 
+from orthocal.arrays import Floats
 from orthocal.effects import Effect, new_effect
 from orthocal.errors import OrthocalError
 from orthocal.observations import column_names, require_columns
@@ -100,3 +102,19 @@ def mime_bundle_of(estimator: Any, **kwargs: Any) -> dict[str, str]:
     """Return what a notebook shows under the name by which scikit-learn offers it, which notebooks ask for first."""
     del kwargs
     return {"text/plain": repr(estimator), "text/html": html_of(estimator)}
+
+
+def alike(values: Floats, source: Any, name: str = "effect") -> Any:
+    """Return one number per row as the kind of column its rows came in.
+
+    A pandas Series with the index of the rows, a polars Series, a pyarrow array; numpy for everything else. A column keeps its
+    name, a table's rows get `name`.
+    """
+    native = nw.from_native(source, eager_only=True, allow_series=True, pass_through=True)
+    if isinstance(native, nw.DataFrame | nw.Series):
+        column = nw.new_series(getattr(native, "name", name), values, nw.Float64, backend=native.implementation)
+        index = nw.maybe_get_index(native)
+        return nw.to_native(column if index is None else nw.maybe_set_index(column, index=index))
+    pyarrow = nw.dependencies.get_pyarrow()
+    is_arrow = pyarrow is not None and isinstance(source, pyarrow.Array)  # narwhals knows chunked arrays only
+    return pyarrow.array(values) if is_arrow else values

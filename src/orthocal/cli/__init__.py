@@ -20,9 +20,11 @@ from orthocal.cli.options import (
     DemoOptions,
     ExportOptions,
     ReproduceOptions,
+    single_options,
     taking,
 )
 from orthocal.cli.screen import say, show_warning
+from orthocal.cli.wording import in_options
 from orthocal.errors import OrthocalError
 
 DONE, FAILED, BAD_INPUT, STOPPED = 0, 1, 2, 130
@@ -48,15 +50,15 @@ COMMANDS: dict[str, tuple[type, tuple[str, ...]]] = {
     "orthocal.cli.commands:calibrate": (
         CalibrateOptions,
         (
-            "orthocal calibrate trial.csv --outcome y --treatment a --prediction tau --propensity 0.5",
-            "orthocal calibrate trial.parquet --outcome y --treatment a --prediction tau --dry-run",
+            "orthocal calibrate trial.csv --outcome y --treatment a --prediction tau --covariates age,sex --propensity 1/2",
+            "orthocal calibrate trial.parquet --outcome y --treatment a --prediction tau --covariates all --dry-run",
         ),
     ),
     "orthocal.cli.commands:assess": (
         AssessOptions,
         (
-            "orthocal assess trial.csv --outcome y --treatment a --prediction tau1 --prediction tau2",
-            "orthocal assess trial.csv --outcome y --treatment a --prediction tau --json > verdict.json",
+            "orthocal assess trial.csv --outcome y --treatment a --prediction tau1 --prediction tau2 --covariates all",
+            "orthocal assess trial.csv --outcome y --treatment a --prediction tau --exclude id --fail-if miscalibrated --json",
         ),
     ),
     "orthocal.cli.maps:apply": (
@@ -84,7 +86,10 @@ for home, (options, examples) in COMMANDS.items():
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
-    """Run the command line: exit code 0 done, 2 bad input (one line, nothing written), 1 failure, 130 or 143 stopped."""
+    """Run the command line.
+
+    Exit code 0 done, 2 bad input (one line, nothing written), 3 the status that --fail-if names, 1 failure, 130 or 143 stopped.
+    """
     warnings.showwarning = show_warning  # type: ignore[assignment]
     words = list(sys.argv[1:] if arguments is None else arguments)
     with _stoppable() as came:
@@ -127,9 +132,10 @@ def _call(words: list[str], came: list[int]) -> int:
 def _run(words: list[str], came: list[int]) -> int:
     """Return the exit code, having said in one line what went wrong; typer itself leaves in silence when a pipe closes."""
     try:
+        _require_once(words)
         code = _call(words, came)
     except OrthocalError as error:
-        return _said(f"Error: {error}", BAD_INPUT)
+        return _said(f"Error: {in_options(str(error))}", BAD_INPUT)
     except UsageError as error:
         return _said(f"Error: {_sentence(cast('Any', error).format_message())} Try --help.", BAD_INPUT)
     except (typer.Abort, KeyboardInterrupt):
@@ -137,6 +143,16 @@ def _run(words: list[str], came: list[int]) -> int:
     except OSError as error:
         return _said(f"Failed: {error}", FAILED)
     return _said("Stopped.", STOPPED) if code == STOPPED else int(code)
+
+
+def _require_once(words: list[str]) -> None:
+    """An option that takes one value is given once: the last of several would win in silence."""
+    found = [options for home, (options, _) in COMMANDS.items() if home.rpartition(":")[2] == words[0]]
+    single = {name for options in found for name in single_options(options)}
+    given = [word.partition("=")[0] for word in words[1:] if word.startswith("--")]
+    for name in single:
+        if given.count(name) > 1:
+            raise OrthocalError(f"`{name}` must be given once; it was given {given.count(name)} times.")
 
 
 def _said(text: str, code: int) -> int:

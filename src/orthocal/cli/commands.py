@@ -2,46 +2,56 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 import typer
 
-from orthocal.assessment.records import Settings
-from orthocal.cli.in_memory import DRAWS, MemoryJob
-from orthocal.cli.on_dask import DaskJob
+from orthocal.assessment.status import INCONCLUSIVE, MISCALIBRATED
 from orthocal.cli.options import VERDICT, AssessOptions, CalibrateOptions, DemoOptions, Options, ReproduceOptions
 from orthocal.cli.output import (
     announced,
     print_files,
     print_json,
-    print_verdict,
     results_of_assess,
     results_of_calibrate,
     write_assessments,
     write_verdict,
 )
-from orthocal.cli.plan import only
+from orthocal.cli.plan import (
+    number_or_name,
+    only,
+    split_names,
+    study_of,
+    time_of,
+    words_of_learning,
+    words_of_map,
+    words_of_study,
+)
 from orthocal.cli.screen import counting_repetitions, learning
+from orthocal.cli.sources import DaskSource, MemorySource
 from orthocal.demo import run_demo
-from orthocal.engines.verification import calibrate_and_verify
 from orthocal.errors import require_one_of, require_whole
 from orthocal.experiments import Findings, new_experiment
 from orthocal.experiments import reproduce as run
 from orthocal.experiments.reproduce import CLAIM_WORDS
 from orthocal.nuisances.learners import Recipe
+from orthocal.reporting.calibrations import checks_in_words
+from orthocal.study import Study
 
-JOBS: Mapping[str, Any] = {"memory": MemoryJob, "dask": DaskJob}
+SOURCES: Mapping[str, Any] = {"memory": MemorySource, "dask": DaskSource}
 """By engine."""
+AT_STATUS = 3
+"""Exit code where the status is one that --fail-if names."""
 
 
 def demo(options: DemoOptions) -> None:
     """Run the whole job on a real table: 9,275 households and their 401(k) plans."""
     out, method, seed = options.out, options.method, options.seed
-    results = results_of_calibrate("demo", out, 0.5, (), ())
+    results = results_of_calibrate("demo", out, True, (), ())
     typer.echo(
-        "Data: 9,275 households (401ksubs). Effect: eligibility for a 401(k) plan on net financial assets, in $1000."
+        "Data: 9,275 households (401ksubs). Effect: of eligibility for a 401(k) plan on having more than $10,000 saved."
     )
     typer.echo("A boosted T-learner is trained on a third of the rows, calibrated on another and judged on the last.\n")
     how = {
@@ -51,60 +61,113 @@ def demo(options: DemoOptions) -> None:
         "again": f"orthocal demo --seed {seed} --method {method}",
     }
     with results.written() as folder:
-        with learning(DRAWS):
+        with learning(1):
             done = run_demo(method, seed, options.jobs)
-        write_verdict(done, folder, "Effect of 401(k) eligibility on net financial assets, $1000", how)
-    print_verdict(done)
+        write_verdict(done, folder, "Effect of 401(k) eligibility on having saved more than $10,000", how)
+    typer.echo(f"{done.summary()}\n")
     print_files(out)
 
 
 def calibrate(options: CalibrateOptions) -> None:
     """Calibrate a column of predicted effects and judge it before and after, on rows the map never saw."""
     predicted, as_json = only(options.prediction), options.as_json
-    draws = DRAWS if options.holdout else 1  # without rows to judge the map on, nothing is done again
-    job = _job(options, options.holdout, draws)
-    job.require_method(options.method)
-    results = results_of_calibrate("calibrate", options.out, options.holdout, [job.table], job.files)
-    with job.running():
-        words = job.plan(options.method)
+    require_statuses(options.fail_if)
+    holdout = number_or_name(options.holdout)
+    source = _source(options)
+    results = results_of_calibrate("calibrate", options.out, holdout != 0, [source.table], source.files)
+    study = study_of(options, source.data, source.kind)
+    study.rows.require_method(options.method)
+    study.rows.held_out(holdout)
+    by_named(study, options)
+    with source.running():
+        words = {
+            **_plan(study, options, source, 1 + options.redraws),
+            **words_of_map(options.method, study.rows.counted(holdout), holdout),
+        }
         if announced({**words, "output": str(options.out)}, options.dry_run, as_json):
             return
         with results.written() as folder:
-            with learning(draws):
-                done = calibrate_and_verify(job.engine, options.method, Settings(**options.of(VERDICT)), seeds=draws)
-            words |= job.write_calibrated(done, folder)
+            with learning(1 + options.redraws):
+                done = study.calibrate(
+                    predicted,
+                    options.method,
+                    holdout=holdout,
+                    by=by_of(options),
+                    redraws=options.redraws,
+                    **options.of(VERDICT),
+                )
+            words |= source.write_calibrated(done, folder)
             title = f"{predicted}: effect of {options.treatment} on {options.outcome}"
             write_verdict(done, folder, title, words)
-    print_verdict(done, err=as_json)
+    typer.echo(f"{done.summary()}\n", err=as_json)
     print_files(options.out, err=as_json)
     print_json(done.to_dict(), as_json)
+    fail_if([done.status], options.fail_if)
 
 
 def assess(options: AssessOptions) -> None:
     """Judge one or more columns of predicted effects."""
     as_json = options.as_json
-    job = _job(options)
-    results = results_of_assess(options.out, options.prediction, job.files)
-    with job.running():
-        words = job.plan()
+    require_statuses(options.fail_if)
+    source = _source(options)
+    results = results_of_assess(options.out, options.prediction, source.files)
+    study = study_of(options, source.data, source.kind)
+    by_named(study, options)
+    with source.running():
+        words = _plan(study, options, source, 1 + options.redraws)
         if announced({**words, "output": str(options.out)}, options.dry_run, as_json):
             return
         with results.written() as folder:
-            with learning(job.draws):
-                verdicts = job.engine.judge(options.prediction, Settings(**options.of(VERDICT)))
-                notes = job.notes(verdicts)
+            with learning(1 + options.redraws):
+                verdicts = study.assess(
+                    list(options.prediction), by=by_of(options), redraws=options.redraws, **options.of(VERDICT)
+                )
             title = f"Effect of {options.treatment} on {options.outcome}"
             record = write_assessments(verdicts, folder, title, words)
     for name, verdict in verdicts.items():
-        typer.echo("\n".join(filter(None, [name, verdict.summary(), notes[name]])) + "\n", err=as_json)
+        typer.echo(f"{name}\n{verdict.summary()}\n\n{checks_in_words(verdict.checks)}\n", err=as_json)
     print_files(options.out, err=as_json)
     print_json(record, as_json)
+    fail_if([verdict.status for verdict in verdicts.values()], options.fail_if)
 
 
-def _job(options: Options, *how: Any) -> Any:
-    """Return the job on the engine that was asked for."""
-    require_one_of(options.engine, JOBS, "engine")
-    return JOBS[options.engine](options, *how)
+def _source(options: Options) -> Any:
+    """Return where rows come from, by the engine that was asked for."""
+    require_one_of(options.engine, SOURCES, "engine")
+    return SOURCES[options.engine](options)
+
+
+def _plan(study: Study, options: Options, source: Any, draws: int) -> dict[str, str]:
+    """Say what will be done, having checked all that can be checked."""
+    time = {"time": time_of(study, draws)} if isinstance(source, MemorySource) else {}
+    return {
+        **words_of_study(study, options, source.size),
+        **source.words(study),
+        **words_of_learning(study, options, draws),
+        **time,
+    }
+
+
+def by_of(options: Options) -> list[str] | None:
+    """Return the columns of subgroups."""
+    return None if options.by is None else split_names(options.by)
+
+
+def by_named(study: Study, options: Options) -> None:
+    """Columns of subgroups are there."""
+    study.rows.subgroups(by_of(options) or ())
+
+
+def require_statuses(names: Sequence[str] | None) -> None:
+    """What a command fails at is a status that is no success."""
+    for name in names or ():
+        require_one_of(name, [MISCALIBRATED, INCONCLUSIVE], "--fail-if")
+
+
+def fail_if(found: Sequence[str], named: Sequence[str] | None) -> None:
+    """Leave with a code of its own where a status is one that was named."""
+    if set(found) & set(named or ()):
+        raise typer.Exit(AT_STATUS)
 
 
 def reproduce(options: ReproduceOptions) -> None:

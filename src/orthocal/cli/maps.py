@@ -1,6 +1,7 @@
 """Commands that use a map: apply it to a table, export it to another language."""
 
 import inspect
+import math
 from collections.abc import Mapping
 from pathlib import Path
 
@@ -13,7 +14,8 @@ from orthocal.errors import OrthocalError, require_one_of
 from orthocal.export import EXPORTS
 from orthocal.files.atomic import new_file, require_new, settle
 from orthocal.files.streams import STANDARD, add_calibrated
-from orthocal.mapfile import load
+from orthocal.formats import between
+from orthocal.mapfile import about, load
 from orthocal.maps import Map
 
 
@@ -23,9 +25,18 @@ def apply(options: ApplyOptions) -> None:
     fitted, name = _loaded(options.map_file), only(options.prediction)
     if out != STANDARD:
         _require_new(out, {"data": data, "map": options.map_file}, options.overwrite)
+    low, high = about(options.map_file).get("fitted_range", (-math.inf, math.inf))
+    ends = (float(low), float(high))
     with counting_rows(None) as tell:
-        rows = add_calibrated(fitted, data, out, name, tell, overwrite=options.overwrite)
-    say(f"Wrote {out}: {rows:,} rows, column {name}_calibrated.")
+        added = add_calibrated(fitted, data, out, name, tell, ends=ends, overwrite=options.overwrite)
+    say(f"Wrote {out}: {added.rows:,} rows, column {name}_calibrated.")
+    if added.missing:
+        say(f"{added.missing:,} rows have no {name}, and no calibrated one.")
+    if added.outside:
+        say(
+            f"{added.outside:,} predictions lie outside the range the map was fitted on, {between(ends)}: nothing was verified "
+            "there."
+        )
 
 
 def export(options: ExportOptions) -> None:

@@ -11,7 +11,7 @@ from typing import Annotated, Any, get_args, get_type_hints
 
 import typer
 
-EFFECT, LEARNING, VERDICT, ENGINE, RESULTS = "Effect", "Learning", "Verdict", "Dask", "Results"
+COLUMNS, EFFECT, LEARNING, VERDICT, ENGINE, RESULTS = "Columns", "Effect", "Learning", "Verdict", "Dask", "Results"
 """Panels of the help. Options of an effect, of the verdict and of Dask go by their own names to these, and nowhere else."""
 
 
@@ -59,17 +59,35 @@ class Options:
     prediction: Annotated[list[str], _option("--prediction", "Column of predicted effects; may be repeated.")]
     covariates: Annotated[
         str | None,
-        _option("--covariates", "Covariate columns, by comma; all columns without another role if left out."),
+        _option(
+            "--covariates",
+            "Columns measured before treatment, by comma; all for every column without another part; none with a known "
+            "propensity. Never guessed.",
+        ),
     ] = None
-    instrument: Annotated[str | None, _option("--instrument", "Instrument column (effect late).")] = None
-    propensity: Annotated[str | None, _option("--propensity", "Known propensity: a number or a column.")] = None
-    weight: Annotated[str | None, _option("--weight", "Column of sample weights.")] = None
-    groups: Annotated[str | None, _option("--groups", "Column of clusters, which are kept whole.")] = None
-    by: Annotated[str | None, _option("--by", "Columns of subgroups to judge apart, by comma.")] = None
+    exclude: Annotated[
+        str | None, _option("--exclude", "Columns that are no covariates, by comma; all others are.", COLUMNS)
+    ] = None
+    instrument: Annotated[str | None, _option("--instrument", "Instrument column (effect late).", COLUMNS)] = None
+    propensity: Annotated[
+        str | None, _option("--propensity", "Known propensity of the arm: a number such as 1/3, or a column.", COLUMNS)
+    ] = None
+    propensity_control: Annotated[
+        str | None,
+        _option("--propensity-control", "Known propensity of the control, where there are more arms.", COLUMNS),
+    ] = None
+    weight: Annotated[str | None, _option("--weight", "Column of sample weights.", COLUMNS)] = None
+    groups: Annotated[str | None, _option("--groups", "Column of clusters, which are kept whole.", COLUMNS)] = None
+    by: Annotated[str | None, _option("--by", "Columns of subgroups to judge apart, by comma.", COLUMNS)] = None
     key: Annotated[
         str | None,
-        _option("--key", "Column that tells rows apart, by which folds are drawn; their contents if left out."),
+        _option(
+            "--key", "Column that tells rows apart, by which folds are drawn; their contents if left out.", COLUMNS
+        ),
     ] = None
+    drop_missing: Annotated[
+        bool, _option("--drop-missing", "Leave out rows in which a needed value is missing, and say how many.", COLUMNS)
+    ] = False
     effect: Annotated[str, _option("--effect", f"{_names('effects', 'EFFECTS')}.")] = "cate"
     arm: Annotated[str | None, _option("--arm", "Treatment level whose effect is judged; 1 if left out.", EFFECT)] = (
         None
@@ -80,7 +98,12 @@ class Options:
     quantile: Annotated[
         float | None, _option("--quantile", "Which quantile (effect quantile); 0.5 if left out.", EFFECT)
     ] = None
-    level: Annotated[float | None, _option("--level", "Which level (effects cvar and expectile).", EFFECT)] = None
+    tail: Annotated[
+        float | None, _option("--tail", "Share of the largest outcomes (effect cvar); 0.1 if left out.", EFFECT)
+    ] = None
+    expectile: Annotated[
+        float | None, _option("--expectile", "Which expectile (effect expectile); 0.5 if left out.", EFFECT)
+    ] = None
     target: Annotated[str | None, _option("--target", "population or compliers (effect late).", EFFECT)] = None
     correction: Annotated[
         str | None, _option("--correction", "gaussian, shift or riesz (effect derivative).", EFFECT)
@@ -88,7 +111,29 @@ class Options:
     cost: Annotated[
         float | None, _option("--cost", "Cost of treating one person, in units of the effect.", VERDICT)
     ] = None
-    folds: Annotated[int, _option("--folds", "Folds of cross-fitting.", LEARNING)] = 5
+    bins: Annotated[int | None, _option("--bins", "Bins of the prediction; 10 if left out.", VERDICT)] = None
+    tolerance: Annotated[
+        float | None,
+        _option(
+            "--tolerance", "Error that would matter, in units of the effect; half the predictions' spread if left out."
+        ),
+    ] = None
+    level: Annotated[float | None, _option("--level", "Confidence level; 0.95 if left out.")] = None
+    fail_if: Annotated[
+        list[str] | None,
+        _option(
+            "--fail-if", "Exit with code 3 at this status, miscalibrated or inconclusive; may be repeated.", RESULTS
+        ),
+    ] = None
+    learner: Annotated[str | None, _option("--learner", "Kind of learner: boosting, linear or forest.", LEARNING)] = (
+        None
+    )
+    folds: Annotated[str, _option("--folds", "Folds of cross-fitting: a number, or a column of labels.", LEARNING)] = (
+        "5"
+    )
+    redraws: Annotated[
+        int, _option("--redraws", "Draw the folds so many times more, to show how the error moves.", LEARNING)
+    ] = 0
     clip: Annotated[float, _option("--clip", "Fitted propensities are kept between this and 1 less it.", LEARNING)] = (
         0.01
     )
@@ -127,7 +172,9 @@ class CalibrateOptions(Options):
 
     prediction: Prediction
     method: Method = "auto"
-    holdout: Annotated[float, _option("--holdout", "Share of rows kept for the verdict; 0 turns it off.")] = 0.3
+    holdout: Annotated[
+        str, _option("--holdout", "Share of rows kept for the verdict, or a column of 1 and 0; 0 turns it off.")
+    ] = "0.3"
     exact: Annotated[
         bool | None, _option("--exact/--no-exact", "Isotonic maps: of all rows, or on a fine grid.", ENGINE)
     ] = None
@@ -197,6 +244,19 @@ class ReproduceOptions:
     seed: Seed = 0
     jobs: Jobs = -1
     out: Annotated[Path | None, _option("--out", "Folder for the results; orthocal-EXPERIMENT if left out.")] = None
+
+
+def single_options(options: type) -> list[str]:
+    """Return the options of a command that take one value, or none."""
+    named = get_type_hints(options, include_extras=True)
+    found = {one.name: get_args(named[one.name]) for one in fields(options)}
+    return [
+        name
+        for kind, option in found.values()
+        if "list" not in str(kind)
+        for name in getattr(option, "param_decls", None) or ()
+        if name.startswith("--") and "/" not in name
+    ]
 
 
 def taking(options: type, home: str) -> Callable[..., None]:

@@ -3,21 +3,20 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import typer
 
 from orthocal import plots
 from orthocal.assessment import Assessment
-from orthocal.assessment.status import story
 from orthocal.cli.screen import show_plan
-from orthocal.engines.verification import Verified
 from orthocal.files.atomic import Results
 from orthocal.files.manifest import manifest_of
 from orthocal.files.tables import file_names
-from orthocal.mapfile import save, write_text
+from orthocal.mapfile import write_text
 from orthocal.reporting.page import report
+from orthocal.study import Calibration
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -27,9 +26,7 @@ AFTER = ("after.png", "before-after.png")
 """What `calibrate` writes into its folder besides the table, the latter with rows to judge the map on."""
 
 
-def results_of_calibrate(
-    command: str, out: Path, holdout: float, table: Sequence[str], data: Sequence[Path]
-) -> Results:
+def results_of_calibrate(command: str, out: Path, holdout: bool, table: Sequence[str], data: Sequence[Path]) -> Results:
     """Return where the results of a calibration go, having seen that nothing is in the way."""
     found = Results(out, command, (*BEFORE, *(AFTER if holdout else ()), *table), tuple(data))
     found.require_free()
@@ -60,10 +57,10 @@ def write_assessments(
     return record
 
 
-def write_verdict(done: Verified, folder: Path, title: str, how: Mapping[str, str]) -> None:
+def write_verdict(done: Calibration, folder: Path, title: str, how: Mapping[str, str]) -> None:
     """Write the report, the map, the verdict as JSON, and the pictures."""
     report(done, folder / "report.html", title=title, how=how)
-    save(done.map, folder / "map.json")
+    done.save(folder / "map.json")
     write_json(done.to_dict(), folder / "assessment.json")
     draw(done.before, folder / "before.png", title)
     if done.after is not None:
@@ -71,26 +68,6 @@ def write_verdict(done: Verified, folder: Path, title: str, how: Mapping[str, st
         plots.before_and_after(done.before, done.after, title=_plain(title)).savefig(
             folder / "before-after.png", dpi=150
         )
-
-
-def print_verdict(done: Verified, *, err: bool = False) -> None:
-    """Print the verdict before and after, and what calibration did; to standard error on demand."""
-    for text in _words_of(done):
-        typer.echo(text, err=err)
-
-
-def _words_of(done: Verified) -> Iterator[str]:
-    yield f"BEFORE ({len(done.judged):,} rows)\n{done.before.summary()}\n"
-    if done.after is None or done.comparison is None:
-        yield "AFTER: not verified on unseen rows (--holdout 0).\n"
-        return
-    yield f"AFTER (the same {len(done.judged):,} rows, which the map never saw)\n{done.after.summary()}\n"
-    if done.reason:
-        yield f"Method: {done.reason}"
-    yield story(done.before, done.after, done.comparison)
-    if done.by_seed:
-        seeds = ", ".join(f"{before:.4g} to {after:.4g}" for before, after in done.by_seed)
-        yield f"Error before to after, over {len(done.by_seed)} draws of the folds: {seeds}\n"
 
 
 def draw(verdict: Assessment, path: Path, title: str) -> None:

@@ -1,119 +1,166 @@
-"""From words on the command line to columns and effects, and to words on what will be done."""
+"""From words on the command line to a study, and from a study to words on what will be done."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+import time
+from collections.abc import Callable, Sequence
 from dataclasses import fields
+from fractions import Fraction
 from typing import TYPE_CHECKING, Any
 
-from orthocal.cli.options import EFFECT, Options
+from orthocal.cli.options import EFFECT, ENGINE, Options
 from orthocal.effects import EFFECTS
 from orthocal.effects.description import words_of
-from orthocal.errors import OrthocalError, require_one_of
-from orthocal.files.tables import column, require_column
+from orthocal.errors import OrthocalError, require_one_of, warn_of_old_name
+from orthocal.formats import number
 from orthocal.nuisances import Nuisance
 from orthocal.nuisances.learners import choose_learners
 from orthocal.nuisances.wrapped import bare
-from orthocal.roles import Roles
+from orthocal.study import Study
 
 if TYPE_CHECKING:
-    from pyarrow import Table
+    from pyarrow import DataType
+
+LEVEL = 0.95
+OLD_LEVEL: dict[str, tuple[str, Callable[[float], float]]] = {
+    "cvar": ("tail", lambda level: 1 - level),
+    "expectile": ("expectile", lambda level: level),
+}
+"""What --level once said of these effects, for one more release."""
+ALONE: dict[str, Any] = {"all": "all", "none": []}
+"""What stands for covariates without naming any."""
+PROBED = 2000
+"""Rows on which a fit is timed; fewer rows take too little time to speak of."""
 
 
-NAMED = 8
-"""Columns that are named before the rest is only counted."""
+def study_of(options: Options, data: Any, kind: DataType) -> Study:
+    """Return the study that was asked for; `kind` is the type of the treatment column."""
+    engine = options.of(ENGINE)
+    known = {}
+    if options.propensity_control is not None:
+        known["propensity_control"] = number_or_name(options.propensity_control)
+    covariates = None if options.covariates is None else split_names(options.covariates)
+    return Study(
+        data,
+        outcome=options.outcome,
+        treatment=options.treatment,
+        covariates=ALONE.get(options.covariates or "", covariates),
+        exclude=None if options.exclude is None else split_names(options.exclude),
+        predictions=options.prediction,
+        effect=effect_of(options, kind),
+        instrument=options.instrument,
+        propensity=None if options.propensity is None else number_or_name(options.propensity),
+        weight=options.weight,
+        groups=options.groups,
+        key=options.key,
+        nuisances=known or None,
+        learners=options.learner,
+        tolerance=options.tolerance,
+        level=LEVEL if options.level is None or options.effect in OLD_LEVEL else options.level,
+        folds=whole_or_name(options.folds),
+        clip=options.clip,
+        random_state=options.seed,
+        n_jobs=options.jobs,
+        sample=engine.get("sample"),
+        exact=bool(engine.get("exact")),
+    )
 
 
-def words_of_data(options: Options, effect: Any, data: str, roles: Roles) -> dict[str, str]:
+def words_of_study(study: Study, options: Options, data: str) -> dict[str, str]:
     """Say what the data are and which column plays which part."""
+    effect: Any = study.estimand
     optional = {
         "instrument": options.instrument,
         "weight": options.weight,
         "clusters": options.groups,
         "subgroups": options.by,
+        "key": options.key,
+        "cost": None if options.cost is None else f"{number(options.cost)} for treating one person",
+        "tolerance": None if options.tolerance is None else number(options.tolerance),
     }
+    contrast = {}
+    if hasattr(effect, "arm"):
+        against = f" against {effect.control!r}" if hasattr(effect, "control") else ""
+        contrast = {"contrast": f"{options.treatment} {effect.arm!r}{against}"}
     return {
         "data": data,
         "effect": f"{effect!r}: {words_of(effect).estimand}",
+        **contrast,
         "outcome": options.outcome,
         "treatment": options.treatment,
         "prediction": ", ".join(options.prediction),
         **{role: name for role, name in optional.items() if name is not None},
-        "covariates": _listed(roles.covariates),
+        "covariates": _listed(study.roles.covariates),
     }
 
 
-def words_of_learning(options: Options, learnt: Sequence[Nuisance], given: Iterable[str], folds: str) -> dict[str, str]:
+def words_of_learning(study: Study, options: Options, draws: int) -> dict[str, str]:
     """Say what learns which nuisance, and how."""
+    learnt, given = study.rows.engine.to_learn
+    folds = options.folds if whole_or_name(options.folds) != options.folds else f"those of column {options.folds}"
+    count = len(learnt) * (study.folds if isinstance(study.folds, int) else 1) * draws
+    fits = f", draws of them {draws}: {count} learner fits" if isinstance(study.folds, int) else ""
     return {
-        "learners": _learners(learnt, list(given)),
-        "folds": folds,
+        "learners": _learners(learnt, given, options.learner),
+        "folds": f"{folds}{fits}",
         "clip": f"fitted propensities are kept inside [{options.clip:g}, {1 - options.clip:g}]",
         "seed": str(options.seed),
     }
 
 
-def words_of_map(method: str, sides: tuple[int, int], holdout: float) -> dict[str, str]:
+def words_of_map(method: str, sides: tuple[int, int], holdout: Any) -> dict[str, str]:
     """Say how the map will be fitted and judged."""
-    verdict = f"on {sides[1]:,} rows the map never sees" if holdout else "none: no rows are held out"
+    held = isinstance(holdout, str) or holdout > 0
+    verdict = f"on {sides[1]:,} rows the map never sees" if held else "none: no rows are held out"
     return {"method": method, "map": f"fitted on {sides[0]:,} rows", "verdict": verdict}
 
 
-def _learners(learnt: Sequence[Nuisance], given: list[str]) -> str:
+def time_of(study: Study, draws: int) -> str:
+    """Return about how long learning will take, from the time of one fit on a few rows."""
+    from joblib import effective_n_jobs
+
+    engine: Any = study.rows.engine
+    learnt, _ = engine.to_learn
+    n, folds = len(engine), study.folds if isinstance(study.folds, int) else 5
+    if not learnt or n <= PROBED * 10:
+        return "seconds"
+    seconds = max(_seconds_of_fit(study, nuisance) for nuisance in learnt)
+    total = seconds * n * (1 - 1 / folds) / PROBED * len(learnt) * folds * draws / effective_n_jobs(study.n_jobs)
+    return f"about {total:.0f} seconds" if total < 100 else f"about {total / 60:.0f} minutes"
+
+
+def _seconds_of_fit(study: Study, nuisance: Nuisance) -> float:
+    from dataclasses import replace
+
+    import numpy as np
+
+    from orthocal.nuisances.cross_fit import fit_one
+
+    engine: Any = study.rows.engine
+    some = np.arange(PROBED)
+    few = replace(
+        nuisance,
+        target=nuisance.target[some],
+        rows=None,
+        features=None if nuisance.features is None else nuisance.features[some],
+    )
+    learner = choose_learners([few], study.learners if isinstance(study.learners, str) else None)[few.name]
+    start = time.perf_counter()
+    fit_one(learner, few, engine.observations.covariates[some], np.zeros(PROBED, dtype=int), 1, None, 0)
+    return time.perf_counter() - start
+
+
+def _learners(learnt: Sequence[Nuisance], given: Sequence[str], kind: str | None) -> str:
     names: dict[str, list[str]] = {}
-    for nuisance, learner in choose_learners(learnt, None).items():
-        names.setdefault(type(bare(learner)).__name__, []).append(nuisance)
+    for nuisance, learner in choose_learners(learnt, kind).items():
+        last = learner[-1] if hasattr(learner, "steps") else learner
+        names.setdefault(type(bare(last)).__name__, []).append(nuisance)
     parts = [f"{learner} for {', '.join(wanted)}" for learner, wanted in names.items()]
     return "; ".join([*parts, *([f"known: {', '.join(given)}"] if given else [])]) or "none"
 
 
 def _listed(names: Sequence[str]) -> str:
-    more = f" and {len(names) - NAMED:,} more" if len(names) > NAMED else ""
-    return f"{len(names):,}: {', '.join(names[:NAMED])}{more}" if names else "none"
-
-
-def roles_of(options: Options, there: Sequence[str]) -> Roles:
-    """Return which column of those that are there plays which part, each found by its name."""
-
-    def found(role: str, name: str) -> str:
-        require_column(there, name, role)
-        return name
-
-    roles = ("outcome", "treatment", "instrument", "weight", "groups", "key")
-    named = {role: name for role in roles if (name := getattr(options, role)) is not None}
-    by = split_names(options.by) if options.by else []
-    for role, name in [*named.items(), *(("prediction", name) for name in options.prediction)]:
-        found(role, name)
-    covariates = [found("covariate", name) for name in _covariates(options, there, set(named.values()))]
-    given = {}
-    if options.propensity is not None:
-        name = "propensity" if options.instrument is None else "instrument_propensity"
-        given[name] = number_or(options.propensity, lambda column: found("propensity", column))
-    return Roles(
-        outcome=options.outcome,
-        treatment=options.treatment,
-        prediction=options.prediction[0],
-        instrument=options.instrument,
-        sample_weight=options.weight,
-        groups=options.groups,
-        key=options.key,
-        covariates=tuple(covariates),
-        nuisances=given,
-        by=tuple(found("subgroup", name) for name in by),
-    )
-
-
-def _covariates(options: Options, there: Sequence[str], taken: set[str]) -> list[str]:
-    """Return the covariates that were named or, where none were, every column without a role."""
-    if not options.covariates:
-        return [name for name in there if name not in {*taken, *options.prediction, options.propensity}]
-    names = split_names(options.covariates)
-    for name in names:
-        if name in (options.outcome, options.treatment, options.instrument):
-            raise OrthocalError(
-                f"`--covariates` must not name the outcome, treatment or instrument; {name!r} is one. Leave it out."
-            )
-    return names
+    return f"{len(names):,}: {', '.join(names)}" if names else "none; covariates would narrow the intervals"
 
 
 def split_names(text: str) -> list[str]:
@@ -121,25 +168,41 @@ def split_names(text: str) -> list[str]:
     return [name.strip() for name in text.split(",")]
 
 
-def number_or(text: str, found: Callable[[str], Any]) -> Any:
-    """Return a number or, where the text is none, the column it names."""
+def number_or_name(text: str) -> float | str:
+    """Return a number, which may be a fraction such as 1/3, or the column that is named."""
+    for read in (float, lambda words: float(Fraction(words))):
+        try:
+            return read(text)
+        except (ValueError, ZeroDivisionError):
+            continue
+    return text
+
+
+def whole_or_name(text: str) -> int | str:
+    """Return a whole number or, where the text is none, the column that is named."""
     try:
-        return float(text)
+        return int(text)
     except ValueError:
-        return found(text)
+        return text
 
 
-def effect_of(options: Options, table: Table) -> Any:
+def effect_of(options: Options, kind: DataType) -> Any:
     """Return the effect with the settings that were given; one it has no use for is an error."""
     require_one_of(options.effect, EFFECTS, "effect")
     known = [one.name for one in fields(EFFECTS[options.effect])]
     given = options.of(EFFECT)
+    if options.level is not None and options.effect in OLD_LEVEL:
+        name, turned = OLD_LEVEL[options.effect]
+        warn_of_old_name(
+            f"--level {options.level:g} of the effect {options.effect}", f"--{name} {turned(options.level):g}"
+        )
+        given = {name: turned(options.level)} | given
     for name in given:
         if name not in known:
             raise OrthocalError(
                 f"`--{name}` must belong to the effect; {options.effect!r} has {', '.join(known) or 'no settings'}."
             )
-    arms = {name: arm_of(given[name], table, options.treatment) for name in ("arm", "control") if name in given}
+    arms = {name: arm_of(given[name], kind) for name in ("arm", "control") if name in given}
     return EFFECTS[options.effect](**given | arms)
 
 
@@ -150,16 +213,16 @@ def only(names: Sequence[str]) -> str:
     return names[0]
 
 
-def arm_of(text: str, table: Table, treatment: str) -> Any:
-    """Return a treatment level as the type of the treatment column."""
+def arm_of(text: str, kind: DataType) -> Any:
+    """Return a value of the treatment as the type of its column."""
     import pyarrow as pa
 
-    kind = column(table, treatment, "treatment").type
     if pa.types.is_boolean(kind):
         return {"true": True, "1": True, "false": False, "0": False}.get(text.lower(), text)
+    reads: dict[bool, Callable[[str], Any]] = {True: int, False: float}
     if pa.types.is_integer(kind) or pa.types.is_floating(kind):
         try:
-            return int(text) if pa.types.is_integer(kind) else float(text)
+            return reads[pa.types.is_integer(kind)](text)
         except ValueError:
             return text
     return text

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import InitVar, dataclass, field
 from functools import partial
 from typing import Any, ClassVar
 
@@ -12,7 +12,7 @@ import numpy as np
 from orthocal.arrays import Floats, Labels
 from orthocal.effects.arms import doubly_robust_mean, overlap_of, propensity_nuisance, require_levels
 from orthocal.effects.description import LOCATION, Equivariance, Words
-from orthocal.errors import require_inside
+from orthocal.errors import require_inside, warn_of_old_name
 from orthocal.losses import Loss, QuadraticLoss
 from orthocal.nuisances import Fitted, Nuisance
 from orthocal.nuisances.conditional_distribution import TailModel
@@ -32,9 +32,11 @@ class CVaRUnderTreatment:
 
     Parameters
     ----------
-    level : float
-        Q: 0.9 is the mean of the upper tenth.
+    tail : float
+        1 - Q: 0.1 is the mean of the largest tenth.
     arm : object
+    level : float, optional
+        The old name of 1 - `tail`.
     """
 
     equivariance: ClassVar[Equivariance] = LOCATION
@@ -42,8 +44,14 @@ class CVaRUnderTreatment:
         "The mean of the largest outcomes under the arm, those beyond their conditional quantile.",
         "squared loss on h + 1{arm}/pi (H - h), H = q + (y - q)_+ / (1 - Q), q the conditional quantile, h the mean of H",
     )
-    level: float = 0.9
-    arm: Any = 1
+    tail: float = field(default=0.1, kw_only=True)
+    arm: Any = field(default=1, kw_only=True)
+    level: InitVar[float | None] = field(default=None, kw_only=True)
+
+    def __post_init__(self, level: float | None) -> None:
+        if level is not None:
+            warn_of_old_name(f"CVaRUnderTreatment(level={level})", f"CVaRUnderTreatment(tail={1 - level:.4g})")
+            object.__setattr__(self, "tail", 1 - level)
 
     def strata(self, observations: Observations) -> Labels:
         """In the arm or not."""
@@ -51,7 +59,7 @@ class CVaRUnderTreatment:
 
     def nuisances(self, observations: Observations) -> list[Nuisance]:
         """Propensity of the arm; quantile, tail mean and how far two quantiles are apart, all from one model."""
-        require_inside(self.level, 0, 1, "level")
+        require_inside(self.tail, 0, 1, "tail")
         require_levels(observations.treatment, ("arm", self.arm))
         got = np.asarray(observations.treatment == self.arm)
         tail = Nuisance(
@@ -59,7 +67,7 @@ class CVaRUnderTreatment:
             "outcome",
             observations.outcome,
             got,
-            wrap=partial(TailModel, level=self.level),
+            wrap=partial(TailModel, level=1 - self.tail),
             outputs=("tail_quantile", "tail_mean"),
             extras=("tail_difference",),
         )
@@ -69,7 +77,7 @@ class CVaRUnderTreatment:
         """Squared loss on the pseudo-outcome."""
         got, pi, weight = observations.treatment == self.arm, fitted["propensity"], observations.weight
         difference = fitted.values.get("tail_difference", 0.0)  # none between quantiles that are known
-        tail = tail_value(observations.outcome, fitted["tail_quantile"], self.level, difference)
+        tail = tail_value(observations.outcome, fitted["tail_quantile"], 1 - self.tail, difference)
         chi = doubly_robust_mean(tail, got, pi, fitted["tail_mean"])
         return QuadraticLoss(
             weight * chi, weight, weight, observations.groups, overlap_of({"arm": (got, pi)}, fitted, weight)
@@ -78,8 +86,8 @@ class CVaRUnderTreatment:
     def reach(self, nuisances: Mapping[str, Floats], low: float, high: float) -> tuple[Floats, float]:
         """Return the width of each row's pseudo-outcome over treatments and outcomes within `low` and `high`; of the effect."""
         h, pi, q = nuisances["tail_mean"], nuisances["propensity"], nuisances["tail_quantile"]
-        least, most = (tail_value(np.full(len(q), y), q, self.level) for y in (low, high))
-        taken_off = np.abs(nuisances.get("tail_difference", 0.0 * q)) / (8 * (1 - self.level))
+        least, most = (tail_value(np.full(len(q), y), q, 1 - self.tail) for y in (low, high))
+        taken_off = np.abs(nuisances.get("tail_difference", 0.0 * q)) / (8 * self.tail)
         values = [h, h + (least - taken_off - h) / pi, h + (most - h) / pi]
         return np.asarray(np.ptp(values, axis=0)), high - low
 

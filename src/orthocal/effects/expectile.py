@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import InitVar, dataclass, field
 from typing import Any, ClassVar
 
 import numpy as np
@@ -11,7 +11,7 @@ from orthocal.arrays import Floats, Labels
 from orthocal.effects.arms import hajek, hajek_sums, overlap_of, propensity_nuisance, require_levels
 from orthocal.effects.description import LOCATION, Equivariance, Words
 from orthocal.effects.quantile import law_nuisance, level_judged
-from orthocal.errors import require_inside
+from orthocal.errors import require_inside, warn_of_old_name
 from orthocal.losses import ExpectileLoss, Loss
 from orthocal.nuisances import Fitted, Nuisance
 from orthocal.observations import Observations
@@ -26,8 +26,10 @@ class ExpectileUnderTreatment:
 
     Parameters
     ----------
-    level : float
+    expectile : float
     arm : object
+    level : float, optional
+        The old name of `expectile`.
     """
 
     equivariance: ClassVar[Equivariance] = LOCATION
@@ -35,8 +37,14 @@ class ExpectileUnderTreatment:
         "The expectile of the outcome under the arm among people alike in the covariates.",
         "expectile loss with inverse propensity weights, corrected by (1{arm}/pi - 1) times the mean score at the level judged",
     )
-    level: float = 0.5
+    expectile: float = 0.5
     arm: Any = 1
+    level: InitVar[float | None] = field(default=None, kw_only=True)
+
+    def __post_init__(self, level: float | None) -> None:
+        if level is not None:
+            warn_of_old_name("ExpectileUnderTreatment(level=)", "ExpectileUnderTreatment(expectile=)")
+            object.__setattr__(self, "expectile", level)
 
     def strata(self, observations: Observations) -> Labels:
         """In the arm or not."""
@@ -44,7 +52,7 @@ class ExpectileUnderTreatment:
 
     def nuisances(self, observations: Observations) -> list[Nuisance]:
         """Propensity of the arm, and the law of the outcome in it."""
-        require_inside(self.level, 0, 1, "level")
+        require_inside(self.expectile, 0, 1, "expectile")
         require_levels(observations.treatment, ("arm", self.arm))
         got = np.asarray(observations.treatment == self.arm)
         return [propensity_nuisance(got), law_nuisance(observations.outcome, got)]
@@ -67,7 +75,7 @@ class ExpectileUnderTreatment:
             weight=weight,
             groups=observations.groups,
             overlap=overlap_of({"arm": (got, pi)}, fitted, weight),
-            expectile=self.level,
+            expectile=self.expectile,
             law=None if fixed else below,
         )
         return loss.at(level)

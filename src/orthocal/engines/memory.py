@@ -1,27 +1,32 @@
-"""Rows in memory: nuisances are cross-fitted once and serve every map and every verdict."""
+"""Rows in memory: nuisances are cross-fitted once and serve every prediction, map and verdict."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any, cast
 
-from orthocal.arrays import Floats, Integers
+import numpy as np
+from sklearn.base import clone
+
+from orthocal.arrays import Booleans, Floats, Integers
 from orthocal.assessment import Assessment, Comparison, assess, compare
 from orthocal.assessment.assess import assess_rows
 from orthocal.assessment.records import Settings
+from orthocal.calibration.effect_models import prediction_of, warn_if_trained_on
 from orthocal.calibration.schemes import fit_calibrator
-from orthocal.calibrators import Calibrator
+from orthocal.calibrators import Calibrator, Constant
 from orthocal.effects import Effect
-from orthocal.engines.verification import hold_out
+from orthocal.engines.protocol import require_both_sides, require_share
 from orthocal.errors import OrthocalError
-from orthocal.folds import draw_folds
+from orthocal.folds import HOLDOUT, draw_folds, split_rows
+from orthocal.losses import Loss
 from orthocal.maps import Map
 from orthocal.nuisances import Nuisance
 from orthocal.nuisances.cross_fit import check_given, to_learn
 from orthocal.nuisances.learners import Recipe
-from orthocal.observations import Observations, as_labels
+from orthocal.observations import Observations, as_groups, as_numbers
 from orthocal.orthogonal import Orthogonal, learn_cross
 
 
@@ -33,45 +38,35 @@ class MemoryEngine:
     ----------
     effect : Effect
     observations : Observations
+        Without predictions, of which there may be several.
     X : array or table
-        What functions among `nuisances` see.
+        What functions among `nuisances` and effect models see.
     nuisances : mapping of str to array, number or callable
         Known ones, by name.
-    holdout : float
-        Share of the rows that no map sees; 0 for none.
     folds : int or array
     recipe : Recipe
     refinements : int
-    predictions : mapping of str to array
-        Columns that `judge` can be asked about.
-    by : mapping of str to labels
-        Subgroups to judge apart.
     """
 
     effect: Effect
     observations: Observations
     X: Any
     nuisances: Mapping[str, Any] = field(default_factory=dict)
-    holdout: float = 0.3
     folds: int | Any = 5
     recipe: Recipe = field(default_factory=Recipe)
     refinements: int = 2
-    predictions: Mapping[str, Any] = field(default_factory=dict)
-    by: Mapping[str, Any] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "recipe", self.recipe.seeded)
 
-    @cached_property
-    def sides(self) -> tuple[Integers, Integers]:
-        """The rows maps are fitted on, and the rows they are judged on: all for both where nothing is held out."""
-        return hold_out(self.holdout, self.effect, self.observations, self.recipe.random_state)
+    def __len__(self) -> int:
+        return len(self.observations)
 
     @cached_property
     def to_learn(self) -> tuple[list[Nuisance], list[str]]:
         """The nuisances that are not known, and the names of those that are; too few rows of an arm are refused."""
         nuisances = self.effect.nuisances(self.observations)
-        given = check_given(nuisances, self.nuisances, self.X, len(self.observations))
+        given = check_given(nuisances, self.nuisances, self.X, len(self))
         unknown = to_learn(nuisances, given)
         if unknown:
             draw_folds(self.folds, self.effect.strata(self.observations), self.observations, self.recipe.random_state)
@@ -82,81 +77,146 @@ class MemoryEngine:
         """The loss of all rows, learnt on first need."""
         return self._learnt(self.recipe)
 
-    def trial(self, method: str | Calibrator) -> MemoryJudgedMap:
+    def predicted(self, given: Any) -> Floats:
+        """Return an array, or what a model predicts of the covariates, as predictions of these rows."""
+        if callable(given) or hasattr(given, "effect") or hasattr(given, "predict"):
+            warn_if_trained_on(given, self.X)
+            return prediction_of(given, self.X, self.effect)
+        return as_numbers(given, "prediction", len(self))
+
+    def sides(self, holdout: float | Booleans) -> tuple[Integers, Integers]:
+        """Return the rows a map is fitted on, and the rows it is judged on: all for both where nothing is held out."""
+        fitted = judged = np.arange(len(self))
+        if isinstance(holdout, np.ndarray):
+            _require_whole_clusters(holdout, self.observations.groups)
+            fitted, judged = np.flatnonzero(~holdout), np.flatnonzero(holdout)
+        else:
+            require_share(holdout)
+            if holdout > 0:
+                part = split_rows(
+                    1 - holdout,
+                    self.effect.strata(self.observations),
+                    self.observations,
+                    self.recipe.random_state,
+                    HOLDOUT,
+                )
+                fitted, judged = np.flatnonzero(part == 0), np.flatnonzero(part == 1)
+        share = holdout if not isinstance(holdout, np.ndarray) else "the column"
+        require_both_sides(share, len(self), len(fitted), len(judged))
+        return fitted, judged
+
+    def trial(
+        self, prediction: Floats, method: str | Calibrator, holdout: float | Booleans, by: Mapping[str, Any]
+    ) -> MemoryTrial:
         """Fit a map on the rows that are not held out."""
-        if self.observations.prediction is None:
-            raise OrthocalError(
-                "`prediction` must be given. Pass predictions of a model that was not trained on these rows."
-            )
-        fitted, judged = self.sides
-        calibrator = self._fitted(method, self.learnt, fitted)
-        groups = {name: as_labels(values, name, len(self.observations))[judged] for name, values in self.by.items()}
-        return MemoryJudgedMap(
-            map=calibrator.map_,
-            reason=getattr(calibrator, "reason_", ""),
-            judged=judged,
-            prediction=self.observations.prediction[judged],
-            loss=self.learnt.loss[judged],
-            by=groups,
-            seed=self.recipe.random_state,
+        fitted, judged = self.sides(holdout)
+        calibrator = self._fitted(method, prediction, self.learnt, fitted)
+        groups = {name: as_groups(values, name, len(self))[judged] for name, values in by.items()}
+        return MemoryTrial(
+            engine=self, calibrator=calibrator, prediction=prediction, rows=fitted, judged=judged, by=groups
         )
 
-    def errors_again(self, method: str | Calibrator, times: int) -> list[tuple[float, float]]:
+    def judge(self, prediction: Floats, settings: Settings) -> Assessment:
+        """Judge predictions on all rows."""
+        return assess_rows(prediction, self.learnt.loss, replace(settings, random_state=self.recipe.random_state))
+
+    def judged_again(self, prediction: Floats, times: int) -> list[float]:
+        """Return the error under further draws of the folds; none where nothing is learnt."""
+        if self.learnt.fold is None:
+            return []
+        again = [self._learnt(self.recipe.again(time)).loss for time in range(1, times + 1)]
+        return [assess(prediction, loss, draws=1, random_state=0).error for loss in again]
+
+    def compare(self, one: Floats, other: Floats, settings: Settings, rivals: tuple[str, str]) -> Comparison:
+        """Compare two predictions on all rows."""
+        return compare(one, other, self.learnt.loss, level=settings.level, cost=settings.cost, rivals=rivals)
+
+    def errors_again(
+        self, prediction: Floats, method: str | Calibrator, holdout: float | Booleans, times: int
+    ) -> list[tuple[float, float]]:
         """Return the errors of the whole job done again with other draws of the folds; none where nothing is learnt."""
         if self.learnt.fold is None:
             return []
-        fitted, judged = self.sides
-        before, found = cast("Floats", self.observations.prediction)[judged], []
+        fitted, judged = self.sides(holdout)
+        found = []
         for time in range(1, times + 1):
             learnt = self._learnt(self.recipe.again(time))
-            after, loss = self._fitted(method, learnt, fitted).map_.predict(before), learnt.loss[judged]
-            found.append((assess(before, loss, draws=1).error, assess(after, loss, draws=1).error))
+            after, loss = self._fitted(method, prediction, learnt, fitted).map_.predict(prediction), learnt.loss[judged]
+            errors = (assess(values[judged], loss, draws=1).error for values in (prediction, after))
+            found.append(cast("tuple[float, float]", tuple(errors)))
         return found
-
-    def judge(self, names: Sequence[str], settings: Settings) -> dict[str, Assessment]:
-        """Judge columns of predictions on all rows."""
-        settings = self._seeded(settings)
-        return {name: assess_rows(self.predictions[name], self.learnt.loss, settings) for name in names}
-
-    def errors_by_seed(self, more: int) -> dict[str, list[float]]:
-        """Return the error of each prediction under further draws of the folds: a loss is one draw."""
-        found: dict[str, list[float]] = {name: [] for name in self.predictions}
-        for step in range(1, more + 1):
-            loss = self._learnt(replace(self.recipe, random_state=self.recipe.random_state + step)).loss
-            for name, values in self.predictions.items():
-                found[name].append(assess(values, loss, draws=1, random_state=0).error)
-        return found
-
-    def _seeded(self, settings: Settings) -> Settings:
-        return replace(settings, by=self.by, random_state=self.recipe.random_state)
 
     def _learnt(self, recipe: Recipe) -> Orthogonal:
-        return learn_cross(self.effect, self.observations, self.X, self.nuisances, self.folds, recipe)
+        """Learn the loss; some are built at a prediction and then moved to any other, so any will do."""
+        rows = replace(self.observations, prediction=np.zeros(len(self)))
+        return replace(learn_cross(self.effect, rows, self.X, self.nuisances, self.folds, recipe), prediction=None)
 
-    def _fitted(self, method: str | Calibrator, learnt: Orthogonal, rows: Integers) -> Calibrator:
-        prediction, loss = cast("Floats", learnt.prediction)[rows], learnt.loss[rows]
-        return fit_calibrator(method, prediction, loss, self.refinements, lambda: learnt.map_fold[rows])
+    def _fitted(self, method: Any, prediction: Floats, learnt: Orthogonal, rows: Integers | None) -> Calibrator:
+        every = replace(learnt, prediction=prediction)
+        own: Any = slice(None) if rows is None else rows
+        loss: Loss = learnt.loss if rows is None else learnt.loss[rows]
+        return fit_calibrator(method, prediction[own], loss, self.refinements, lambda: every.map_fold[own])
+
+
+def _require_whole_clusters(held: Booleans, groups: Integers | None) -> None:
+    if groups is not None and len(np.unique(groups * 2 + held)) > len(np.unique(groups)):
+        raise OrthocalError("`holdout` as given must keep clusters whole; at least one cluster is divided.")
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
-class MemoryJudgedMap:
-    """A map, and the prediction and loss of the rows it is judged on."""
+class MemoryTrial:
+    """A calibrator fitted on some rows of an engine, and the rows it is judged on."""
 
-    map: Map
-    reason: str
-    judged: Integers
+    engine: MemoryEngine
+    calibrator: Calibrator
     prediction: Floats
-    loss: Any
+    rows: Integers
+    judged: Integers
     by: Mapping[str, Any]
-    seed: int
     bound: float = 0.0
 
-    def assess(self, settings: Settings, *, calibrated: bool) -> Assessment:
-        """Judge the prediction after the map, or as it was."""
-        value = self.map.predict(self.prediction) if calibrated else self.prediction
-        return assess_rows(value, self.loss, replace(settings, by=self.by, random_state=self.seed))
+    @property
+    def map(self) -> Map:
+        """The map of the method."""
+        return self.calibrator.map_
 
-    def compare(self, settings: Settings) -> Comparison:
-        """Say whether the map did good or harm."""
-        after = self.map.predict(self.prediction)
-        return compare(self.prediction, after, self.loss, level=settings.level, cost=settings.cost)
+    @property
+    def reason(self) -> str:
+        """Why the method was chosen."""
+        return getattr(self.calibrator, "reason_", "")
+
+    @property
+    def fitted(self) -> int:
+        """How many rows the map was fitted on."""
+        return len(self.rows)
+
+    @property
+    def fitted_range(self) -> tuple[float, float]:
+        """The lowest and the highest prediction that the map was fitted on."""
+        own = self.prediction[self.rows]
+        return float(own.min()), float(own.max())
+
+    @cached_property
+    def constant(self) -> Map:
+        """The average effect of the rows the map was fitted on."""
+        return self.engine._fitted(Constant(), self.prediction, self.engine.learnt, self.rows).map_
+
+    @cached_property
+    def loss(self) -> Loss:
+        """The loss of the rows judged."""
+        return self.engine.learnt.loss[self.judged]
+
+    def assess(self, settings: Settings, map_: Map) -> Assessment:
+        """Judge what a map makes of the prediction."""
+        own = replace(settings, by=self.by, random_state=self.engine.recipe.random_state)
+        return assess_rows(map_.predict(self.prediction[self.judged]), self.loss, own)
+
+    def compare(self, settings: Settings, before: Map, after: Map) -> Comparison:
+        """Compare what two maps make of the prediction."""
+        one, two = (map_.predict(self.prediction[self.judged]) for map_ in (before, after))
+        return compare(one, two, self.loss, level=settings.level, cost=settings.cost)
+
+    def refitted(self) -> Map:
+        """Return the map of the same method, its members and their weights as they are, fitted on all rows."""
+        frozen = clone(getattr(self.calibrator, "calibrator_", self.calibrator))
+        return self.engine._fitted(frozen, self.prediction, self.engine.learnt, None).map_

@@ -8,13 +8,15 @@ from __future__ import annotations
 import csv
 import gzip
 import io
+import math
 import sys
 import zlib
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager, nullcontext
+from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
-from typing import IO, TYPE_CHECKING, Any
+from typing import IO, TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
@@ -39,6 +41,39 @@ GZIP_LEVEL = 6
 """What the gzip command uses; 9 takes three times as long for little."""
 
 
+MISSING = {"", "na", "nan", "null", "none"}
+"""Texts that stand for a missing number."""
+
+
+class Added(NamedTuple):
+    """How many rows a table has, how many of them without a prediction, and how many with one beyond the fitted range."""
+
+    rows: int = 0
+    missing: int = 0
+    outside: int = 0
+
+    def merge(self, other: Added) -> Added:
+        """Of both."""
+        return Added(*(one + two for one, two in zip(self, other, strict=True)))
+
+
+@dataclass(frozen=True, eq=False)
+class Applied:
+    """A map, and the range of predictions it was fitted on."""
+
+    fitted: Map
+    ends: tuple[float, float] = (-np.inf, np.inf)
+
+    def to(self, prediction: Floats) -> tuple[Floats, Added]:
+        """Return the calibrated predictions, missing where the predictions are, and what is to be counted."""
+        known = ~np.isnan(prediction)
+        values = np.full(len(prediction), np.nan)
+        values[known] = self.fitted.predict(prediction[known])
+        low, high = self.ends
+        outside = int(((prediction < low) | (prediction > high)).sum())
+        return values, Added(len(prediction), int((~known).sum()), outside)
+
+
 def add_calibrated(
     fitted: Map,
     source: Path,
@@ -46,9 +81,12 @@ def add_calibrated(
     prediction: str,
     tell: Callable[[int], None] = lambda _: None,
     *,
+    ends: tuple[float, float] = (-np.inf, np.inf),
     overwrite: bool = False,
-) -> int:
-    """Copy a table with one more column, the calibrated prediction, and return its number of rows.
+) -> Added:
+    """Copy a table with one more column, the calibrated prediction, and return how many rows it has.
+
+    Where a prediction is missing, so is the calibrated one.
 
     Parameters
     ----------
@@ -58,6 +96,8 @@ def add_calibrated(
         Column of predictions; the new column is called after it, with ``_calibrated``, and replaces one of that name.
     tell : callable
         Is told the number of rows done.
+    ends : (float, float), optional
+        The range of predictions that the map was fitted on; those beyond it are counted.
     overwrite : bool, default False
         Whether a file that exists may be replaced.
     """
@@ -65,13 +105,13 @@ def add_calibrated(
     if source != STANDARD:
         require_file(source)
     with _finished(target, overwrite) as unfinished, _readable(source):
-        rows = 0
-        for done in copy(fitted, source, unfinished, prediction):
-            rows += done
-            tell(rows)
-        if rows == 0:
+        added = Added()
+        for done in copy(Applied(fitted, ends), source, unfinished, prediction):
+            added = added.merge(done)
+            tell(added.rows)
+        if added.rows == 0:
             raise OrthocalError(f"The data file {source} must have rows; it has none.")
-    return rows
+    return added
 
 
 def _finished(target: Path, overwrite: bool) -> AbstractContextManager[Path]:
@@ -90,7 +130,7 @@ def _readable(source: Path) -> Iterator[None]:
         raise OrthocalError(f"The data file {source} cannot be copied: {str(error).splitlines()[0]}") from None
 
 
-def _copy_text(fitted: Map, source: Path, target: Path, prediction: str) -> Iterator[int]:
+def _copy_text(applied: Applied, source: Path, target: Path, prediction: str) -> Iterator[Added]:
     """CSV to CSV: fields are never anything but text, so that 007 stays 007."""
     with _text(source, "r", "utf-8-sig") as read, _text(target, "w", "utf-8") as write:
         reader = filter(None, csv.reader(read, strict=True))  # empty lines are no rows
@@ -103,14 +143,15 @@ def _copy_text(fitted: Map, source: Path, target: Path, prediction: str) -> Iter
         first, column = 0, header.index(prediction)
         while rows := list(islice(reader, TEXT_BATCH)):
             _require_full(rows, len(header), source, first)
-            values = fitted.predict(_parsed([row[column] for row in rows], prediction, first))
-            pairs = zip(rows, values.tolist(), strict=True)
+            values, added = applied.to(_parsed([row[column] for row in rows], prediction, first))
+            texts = ["" if math.isnan(value) else value for value in values.tolist()]
+            pairs = zip(rows, texts, strict=True)
             writer.writerows([*row[:where], value, *row[where + 1 :]] for row, value in pairs)
             first += len(rows)
-            yield len(rows)
+            yield added
 
 
-def _copy_batches(fitted: Map, source: Path, target: Path, prediction: str) -> Iterator[int]:
+def _copy_batches(applied: Applied, source: Path, target: Path, prediction: str) -> Iterator[Added]:
     """Any table to any other, a batch of typed columns at a time."""
     import pyarrow as pa
 
@@ -124,11 +165,28 @@ def _copy_batches(fitted: Map, source: Path, target: Path, prediction: str) -> I
         with writing(target, wide) as write:
             for batch in batches:
                 column = pa.chunked_array([batch.column(prediction)])
-                values = fitted.predict(as_numbers(column, prediction, first=first))
-                old = batch.columns
-                write(pa.RecordBatch.from_arrays([*old[:where], pa.array(values), *old[where + 1 :]], schema=wide))
+                values, added = applied.to(_numbers(column, prediction, first))
+                new, old = pa.array(values, from_pandas=True), batch.columns  # NaN becomes a missing value
+                write(pa.RecordBatch.from_arrays([*old[:where], new, *old[where + 1 :]], schema=wide))
                 first += batch.num_rows
-                yield batch.num_rows
+                yield added
+
+
+def _numbers(column: Any, name: str, first: int) -> Floats:
+    """Return a typed column of numbers, NaN where they are missing."""
+    numbers = np.full(len(column), np.nan)
+    known = np.asarray(column.is_valid()) & ~_are_nan(column)
+    numbers[known] = as_numbers(column.filter(known), name, first=first)
+    return numbers
+
+
+def _are_nan(column: Any) -> Any:
+    import pyarrow as pa
+    from pyarrow import compute
+
+    if not pa.types.is_floating(column.type):
+        return np.zeros(len(column), dtype=bool)
+    return np.asarray(compute.fill_null(compute.is_nan(column), False))
 
 
 def _places(names: list[str], prediction: str) -> tuple[list[str], int]:
@@ -142,12 +200,13 @@ def _parsed(texts: list[str], name: str, first: int) -> Floats:
     numbers = np.empty(len(texts))
     for row, text in enumerate(texts):
         try:
-            numbers[row] = float(text.replace("_", "?"))  # Python reads 1_000 as a number, tables do not
+            # Python reads 1_000 as a number, tables do not.
+            numbers[row] = np.nan if text.strip().lower() in MISSING else float(text.replace("_", "?"))
         except ValueError:
             raise OrthocalError(
                 f"`{name}` must hold numbers; row {first + row} is {text!r}. Drop such rows or fill them in."
             ) from None
-    require_finite(numbers, name, first)
+    require_finite(np.where(np.isnan(numbers), 0.0, numbers), name, first)
     return numbers
 
 

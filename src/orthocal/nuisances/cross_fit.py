@@ -60,7 +60,7 @@ def cross_fit(
     fold: Integers,
     *,
     given: Mapping[str, Any] | None = None,
-    learners: Mapping[str, Any] | None = None,
+    learners: Mapping[str, Any] | str | None = None,
     weight: Floats | None = None,
     clip: float = 0.01,
     evaluate: Sequence[int] | None = None,
@@ -86,7 +86,7 @@ def cross_fit(
     learner = choose_learners(nuisances, learners, weighted=weight is not None)
     folds = np.unique(fold) if evaluate is None else np.asarray(evaluate)
     kept = np.flatnonzero(np.isin(fold, folds))
-    seeds = generator(random_state).integers(2**31, size=(len(nuisances), int(fold.max()) + 1))
+    seeds = seeds_of(len(nuisances), int(fold.max()) + 1, random_state)
     wanted = [(j, n) for j, n in enumerate(nuisances) if not set(n.names) <= set(given)]
     order = np.arange(len(fold)) if order is None else order
     jobs = [
@@ -104,6 +104,11 @@ def cross_fit(
         values.update(nuisance.named(together[kept]))
     values.update({name: value[kept] for name, value in given.items()})
     return clip_fitted(nuisances, values, given, clip, fold[kept])
+
+
+def seeds_of(nuisances: int, folds: int, random_state: Any) -> Integers:
+    """Return the seed of every fit, by nuisance and fold."""
+    return generator(random_state).integers(2**31, size=(nuisances, folds))
 
 
 def to_learn(nuisances: Sequence[Nuisance], known: Collection[str]) -> list[Nuisance]:

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from orthocal.errors import OrthocalError, require_inside, require_whole
+from orthocal.errors import OrthocalError, require_inside, require_one_of, require_whole
 from orthocal.folds import REPEATS, seed_of
 from orthocal.nuisances.nuisance import Nuisance
 from orthocal.nuisances.wrapped import Coarse, Standardised
@@ -28,7 +28,7 @@ class Recipe:
         About how many rows teach, where they are too many for one place; all of them by default.
     """
 
-    learners: Mapping[str, Any] | None = None
+    learners: Mapping[str, Any] | str | None = None
     clip: float = 0.01
     random_state: Any = None
     n_jobs: int | None = None
@@ -87,6 +87,29 @@ def default_learner_for_weights(nuisance: Nuisance) -> Any:
     return learner if nuisance.wrap is not None else make_pipeline(Coarse(), learner)
 
 
+def linear_learner(nuisance: Nuisance) -> Any:
+    """Return a ridge or logistic regression of standardised covariates, missing ones at their median."""
+    from sklearn.impute import SimpleImputer
+    from sklearn.linear_model import LogisticRegression, RidgeCV
+    from sklearn.pipeline import make_pipeline
+    from sklearn.preprocessing import StandardScaler
+
+    model = LogisticRegression(max_iter=1000) if nuisance.is_probability else RidgeCV(np.logspace(-3, 3, 13))
+    return make_pipeline(SimpleImputer(strategy="median", add_indicator=True), StandardScaler(), model)
+
+
+def forest_learner(nuisance: Nuisance) -> Any:
+    """Return a random forest of 200 trees with leaves of at least 20 rows."""
+    from sklearn.ensemble import RandomForestClassifier, RandomForestRegressor
+
+    forest = RandomForestClassifier if nuisance.is_probability else RandomForestRegressor
+    return forest(n_estimators=200, min_samples_leaf=20)
+
+
+NAMED_LEARNERS: dict[str, Any] = {"boosting": None, "linear": linear_learner, "forest": forest_learner}
+"""Kinds of learners by name; None is the default."""
+
+
 def _has_both(nuisance: Nuisance) -> bool:
     """Whether a probability's two classes are common enough to set some of both aside for early stopping."""
     target = nuisance.target if nuisance.rows is None else nuisance.target[nuisance.rows]
@@ -95,9 +118,13 @@ def _has_both(nuisance: Nuisance) -> bool:
 
 
 def choose_learners(
-    nuisances: Sequence[Nuisance], learners: Mapping[str, Any] | None, *, weighted: bool = False
+    nuisances: Sequence[Nuisance], learners: Mapping[str, Any] | str | None, *, weighted: bool = False
 ) -> dict[str, Any]:
-    """Return the learner of each nuisance: chosen by exact name, else by role, else the default."""
+    """Return the learner of each nuisance: one kind for all, or chosen by exact name, else by role, else the default."""
+    if isinstance(learners, str):
+        require_one_of(learners, NAMED_LEARNERS, "learners")
+        own = NAMED_LEARNERS[learners]
+        return {n.name: own(n) for n in nuisances} if own else choose_learners(nuisances, None, weighted=weighted)
     if learners is not None and not isinstance(learners, Mapping):
         raise OrthocalError(f"`learners` must map nuisances or roles to estimators; it is a {type(learners).__name__}.")
     chosen = dict(learners or {})

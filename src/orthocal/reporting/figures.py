@@ -7,7 +7,9 @@ from typing import NamedTuple
 
 from orthocal.assessment.parts import Decision, Group, TestResult
 from orthocal.assessment.records import Assessment, Comparison
-from orthocal.formats import between, estimate, number, p_value, percent
+from orthocal.assessment.sentences import decision_in_words
+from orthocal.assessment.status import CALIBRATED, INCONCLUSIVE, MISCALIBRATED
+from orthocal.formats import between, estimate, number, off_by, p_value, percent, whole
 from orthocal.losses import Overlap
 
 
@@ -23,7 +25,7 @@ def figures_of(a: Assessment) -> list[Figure]:
     """Return the figures of an assessment, those of its subgroups and of its overlap last."""
     return [
         *main_figures(a),
-        *(group_figure(group) for group in a.groups),
+        *(group_figure(group) for group in a.subgroups),
         Figure("unmeasured confounding", number(a.sensitivity.bias), a.sensitivity.text),
         *overlap_figures(a.overlap),
     ]
@@ -32,8 +34,60 @@ def figures_of(a: Assessment) -> list[Figure]:
 def main_figures(a: Assessment) -> list[Figure]:
     """Return the sizes and tests that every assessment has, and those that only some have."""
     return [
-        Figure("rows judged", f"{a.rows:,}, {len(a.bins['n'])} bins", f"{percent(a.level)} intervals in brackets"),
+        _rows_figure(a),
+        Figure("status", a.status, _status_meaning(a)),
         Figure("calibration error", estimate(a.error, a.interval), _error_meaning(a)),
+        Figure("  tolerance", number(a.tolerance), f"an error as large would matter; {a.tolerance_note}"),
+        *([] if a.is_constant else _distance_figures(a)),
+        *_redraws_figure(a),
+        Figure("  detectable", number(a.minimum_detectable_error), "would have been seen with probability 0.8"),
+        Figure(
+            "average effect",
+            estimate(a.average.effect, a.average.interval),
+            "average treatment effect (ATE) of all rows",
+        ),
+        Figure("mean prediction", number(a.average.prediction), "the average effect, when calibrated"),
+        *(
+            _test_figure(name, test)
+            for name, test in a.tests.items()
+            if test.statistic is not None or not a.is_constant
+        ),
+        *_line_figures(a),
+        *_ranking_figures(a),
+        *_loss_figures(a),
+        *_value_figures(a),
+    ]
+
+
+def _rows_figure(a: Assessment) -> Figure:
+    bins = "one prediction for all" if a.is_constant else f"{len(a.bins['n'])} bins"
+    if len(a.bins["n"]) == 1 and not a.is_constant:
+        bins = "one bin"
+    return Figure("rows judged", f"{a.rows:,}, {bins}", f"{percent(a.level)} intervals in brackets")
+
+
+def _status_meaning(a: Assessment) -> str:
+    if a.rows_needed is not None:
+        return f"about {whole(a.rows_needed)} rows would show it, if there is no error"
+    return STATUS_MEANINGS[a.status]
+
+
+STATUS_MEANINGS = {
+    CALIBRATED: "the error is within the tolerance",
+    MISCALIBRATED: "an error was detected",
+    INCONCLUSIVE: "no error was detected, and one beyond the tolerance is not ruled out",
+}
+
+
+def _redraws_figure(a: Assessment) -> list[Figure]:
+    if not a.redraws:
+        return []
+    errors = ", ".join(number(error) for error in a.redraws)
+    return [Figure("  by draw of the folds", errors, "the error, with this draw of the folds and others")]
+
+
+def _distance_figures(a: Assessment) -> list[Figure]:
+    return [
         Figure(
             "  squared",
             f"{number(a.error_squared)}, error {number(a.standard_error)}",
@@ -49,29 +103,33 @@ def main_figures(a: Assessment) -> list[Figure]:
             f"{number(a.linf.value)}, band {number(a.linf.band)}",
             "with the simultaneous band, in standard errors",
         ),
-        Figure("  detectable", number(a.minimum_detectable_error), "would have been seen with probability 0.8"),
-        Figure("average effect", estimate(a.average.effect, a.average.interval), "of all rows together"),
-        Figure("mean prediction", number(a.average.prediction), "the average effect, when calibrated"),
-        *(_test_figure(name, test) for name, test in a.tests.items()),
-        *_line_figures(a),
-        *_ranking_figures(a),
-        *_loss_figures(a),
-        *_value_figures(a),
     ]
 
 
 def comparison_figures(c: Comparison) -> list[Figure]:
     """Return the figures of a comparison."""
-    loss = Figure("mean loss, after - before", estimate(c.risk_difference, c.interval), "negative is better")
+    first, second = c.rivals or ("before", "after")
+    meaning = "negative is better" if c.rivals is None else f"negative is better for {second}"
+    loss = Figure(f"mean loss, {second} - {first}", estimate(c.risk_difference, c.interval), meaning)
     harm = Figure("test for harm", p_value(c.p_value_harm), "small means evidence of harm")
+    if c.rivals is not None:
+        harm = Figure(f"test that {second} is not worse", p_value(c.p_value_harm), "small means evidence that it is")
     return [loss, harm, *([] if c.decision is None else _decision_figures(c.decision))]
+
+
+def comparison_summary(c: Comparison) -> str:
+    """Return the verdict of a comparison and the figures behind it as text."""
+    first = c.verdict if c.rivals else f"{c.verdict[0].upper()}{c.verdict[1:]}"
+    words = " ".join([f"{first}.", *decision_in_words(c)])
+    return f"{words}\n\n{as_text(comparison_figures(c))}"
 
 
 def group_figure(group: Group) -> Figure:
     """Return the error of a subgroup."""
-    excess = f"too high by {estimate(group.excess, group.excess_interval)}"
-    meaning = f"{excess}, adjusted {p_value(group.p_value_adjusted)}, {group.rows:,} rows"
-    return Figure(f"error, {group.column} = {group.level}", estimate(group.error, group.interval), meaning)
+    parts = [f"adjusted {p_value(group.p_value_adjusted)}", f"{group.rows:,} rows"]
+    if group.excess is not None and group.excess_interval is not None:
+        parts = [off_by(group.excess, group.excess_interval), *parts]
+    return Figure(f"error, {group.column} = {group.value}", estimate(group.error, group.interval), ", ".join(parts))
 
 
 def overlap_figures(overlap: Overlap | None) -> Iterator[Figure]:
@@ -104,7 +162,7 @@ def _line_figures(a: Assessment) -> list[Figure]:
         return []
     one, two = a.linear_predictor.intercept, a.linear_predictor.slope
     return [
-        Figure("intercept", estimate(one.value, one.interval), "of the best line; 0 when calibrated"),
+        Figure("intercept", estimate(one.value, one.interval), "of the best linear predictor; 0 when calibrated"),
         Figure("slope", estimate(two.value, two.interval), "1 when calibrated, below when it exaggerates"),
     ]
 
@@ -112,8 +170,11 @@ def _line_figures(a: Assessment) -> list[Figure]:
 def _ranking_figures(a: Assessment) -> list[Figure]:
     if a.rate is None:
         return []
-    named = (("AUTOC", a.rate.autoc), ("Qini", a.rate.qini))
-    return [Figure(f"ranking, {name}", estimate(c.value, c.interval), "0 by chance") for name, c in named]
+    one, two = a.rate.autoc, a.rate.qini
+    return [
+        Figure("ranking, AUTOC", estimate(one.value, one.interval), f"0 by chance: {a.ranking}"),
+        Figure("ranking, Qini", estimate(two.value, two.interval), "0 by chance"),
+    ]
 
 
 def _loss_figures(a: Assessment) -> list[Figure]:

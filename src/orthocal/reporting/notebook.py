@@ -10,6 +10,7 @@ from typing import Any
 from orthocal.assessment import Assessment, Comparison
 from orthocal.formats import between, number
 from orthocal.plots import calibration_map, reliability
+from orthocal.reporting.calibrations import calibration_figures
 from orthocal.reporting.figures import Figure, comparison_figures, figures_of, overlap_figures
 from orthocal.reporting.page.render import picture as svg_picture
 
@@ -25,7 +26,7 @@ def assessment_html(assessment: Assessment) -> str:
         "Assessment",
         assessment.verdict,
         figures_of(assessment),
-        [],
+        [str(check) for check in assessment.checks if check.result != "passed"],
         _drawn("Reliability plot", reliability, assessment),
     )
 
@@ -33,6 +34,13 @@ def assessment_html(assessment: Assessment) -> str:
 def comparison_html(comparison: Comparison) -> str:
     """Return the verdict on a change of predictions and the figures behind it."""
     return _fragment("Comparison", f"{comparison.verdict.capitalize()}.", comparison_figures(comparison), [], "")
+
+
+def calibration_html(done: Any) -> str:
+    """Return the recommendation, the figures and the checks of a calibration, and what its map does."""
+    notes = [str(check) for check in done.checks if check.result != "passed"]
+    picture = _drawn("Calibration map", calibration_map, done.map, done.before.predictions)
+    return _fragment("Calibration", str(done.recommendation), calibration_figures(done)[1:], notes, picture)
 
 
 def estimator_html(estimator: Any) -> str:

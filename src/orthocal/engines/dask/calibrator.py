@@ -12,7 +12,7 @@ from sklearn.base import BaseEstimator
 from orthocal.assessment import Assessment, Comparison
 from orthocal.assessment.records import Settings
 from orthocal.calibration.effect_models import prediction_of
-from orthocal.calibration.sklearn_api import EffectParameter, UnfittedError, effect_parameter, parameters_of
+from orthocal.calibration.sklearn_api import EffectParameter, UnfittedError, alike, effect_parameter, parameters_of
 from orthocal.calibrators import Calibrator
 from orthocal.effects import Effect, new_effect
 from orthocal.engines.dask.fit import fitted
@@ -29,9 +29,8 @@ from orthocal.engines.dask.source import Source
 from orthocal.engines.dask.verdict import compared, judged
 from orthocal.errors import OrthocalError
 from orthocal.mapfile import save
-from orthocal.maps import Map
+from orthocal.maps import IdentityMap, Map
 from orthocal.nuisances.learners import Recipe
-from orthocal.observations import alike
 from orthocal.roles import Roles
 
 if TYPE_CHECKING:
@@ -139,7 +138,7 @@ class CausalCalibrator(BaseEstimator):  # type: ignore[misc]
         covariates : sequence of str, optional
             All columns without another role, by default.
         key : str, optional
-            Column that tells rows apart, whose hash gives folds and sample; the contents of prediction and covariates by default.
+            Column that tells rows apart, whose hash gives folds and sample; covariates, treatment and instrument by default.
         nuisances : mapping of str to (column name, number or callable), optional
             Known nuisances. Where all are known nothing is learnt, and no covariate is read.
         """
@@ -225,7 +224,7 @@ class CausalCalibrator(BaseEstimator):  # type: ignore[misc]
         level, cost
             As in `orthocal.compare`.
         """
-        return compared(judged_source(self, frame, calibrated=False), self.map_, level=level, cost=cost)
+        return compared(judged_source(self, frame, calibrated=False), IdentityMap(), self.map_, level=level, cost=cost)
 
     def _source(self, frame: Any, roles: Roles, all_covariates: bool) -> Source:
         effect = new_effect(effect_parameter(self))
@@ -266,7 +265,11 @@ def calibrated_column(map_: Map, prediction: Any) -> Any:
 def _calibrated(part: Any, map_: Map) -> Any:
     import pandas as pd
 
-    return pd.Series(map_.predict(part.to_numpy()), part.index, name=part.name, dtype=float)
+    values = part.to_numpy(dtype=float, na_value=np.nan)
+    known = ~np.isnan(values)
+    values = values.copy()
+    values[known] = map_.predict(values[known])  # where there is no prediction, there is no calibrated one
+    return pd.Series(values, part.index, name=part.name, dtype=float)
 
 
 def _predicted(part: Any, estimator: Any, effect: Effect, map_: Map) -> Any:

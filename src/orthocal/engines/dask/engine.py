@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any, NamedTuple
 
@@ -12,15 +12,17 @@ import numpy as np
 from orthocal.arrays import Booleans, Integers
 from orthocal.assessment import Assessment, Comparison
 from orthocal.assessment.records import Settings
+from orthocal.calibrators import CALIBRATORS, Calibrator, Constant
 from orthocal.effects import Effect
-from orthocal.engines.dask.calibrator import CausalCalibrator, judged_source
+from orthocal.engines.dask.fit import SUMMED_METHODS, fitted
 from orthocal.engines.dask.keys import folds_of, keys_of, sampled
-from orthocal.engines.dask.partition_loss import observed
+from orthocal.engines.dask.partition_loss import Job, observed
 from orthocal.engines.dask.passes import partitions, reduced
 from orthocal.engines.dask.preparation import chosen, prepared, seed_of_partitions
+from orthocal.engines.dask.source import Source
 from orthocal.engines.dask.training import probe, require_defined
-from orthocal.engines.dask.verdict import judged
-from orthocal.engines.verification import require_both_sides, require_share
+from orthocal.engines.dask.verdict import compared, judged, rivals_compared
+from orthocal.engines.protocol import held_out, require_both_sides, require_share
 from orthocal.errors import OrthocalError, require_one_of
 from orthocal.maps import Map
 from orthocal.nuisances import Nuisance
@@ -90,25 +92,22 @@ def _counts(part: Any, by: tuple[str, ...], share: float, seed: int) -> Division
     return Division(len(part), int(_held(part, by, share, seed).sum()), buckets)
 
 
-SUMMED_METHODS = {name: name for name in ("isotonic", "linear", "histogram", "identity")} | {"auto": "isotonic"}
-"""Methods that sums are enough for, by what they are asked for as."""
 MOST_PER_KEY = 10
 """Rows that may share one key, about: a hold-out of fewer and larger lumps would be unlike the other rows."""
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class DaskEngine:
-    """Rows of a dask.dataframe.
+    """Rows of a dask.dataframe; a prediction is the name of a column.
 
     Parameters
     ----------
     frame : dask.dataframe.DataFrame
     roles : Roles
     effect : Effect
-    folds : int
+    folds : int or str
+        How many, or a column of fold labels.
     recipe : Recipe
-    holdout : float
-        Share of the rows that no map sees; 0 for none.
     exact : bool
         Whether isotonic maps are those of all rows, or of a grid.
     """
@@ -116,111 +115,169 @@ class DaskEngine:
     frame: Any
     roles: Roles
     effect: Effect
-    folds: int = 5
+    folds: int | str = 5
     recipe: Recipe
-    holdout: float = 0.3
     exact: bool = False
+    _jobs: list[Job] = field(default_factory=list, init=False, repr=False)
 
     def __post_init__(self) -> None:
-        require_share(self.holdout)
         seed_of_partitions(self.folds, self.recipe)
 
     @cached_property
-    def division(self) -> Division:
-        """How many rows there are, and how many are held out."""
-        return division(self.frame, self.roles.told_apart_by, self.holdout, self.recipe.random_state)
+    def count(self) -> int:
+        """How many rows there are."""
+        return self.division(0.0).rows
 
     @cached_property
-    def to_learn(self) -> list[Nuisance]:
-        """The nuisances that are not known, from a look at a few rows."""
-        known = replace(self.roles, covariates=())
+    def to_learn(self) -> tuple[list[Nuisance], list[str]]:
+        """The nuisances that are not known, from a look at a few rows, and the names of those that are."""
+        known = replace(self.roles, covariates=(), fold=None)
         few = probe(partitions(chosen(self.frame, known)), known, self.effect)
         wanted, _ = require_defined(self.effect, observed(few, known), known)
-        return [nuisance for nuisance in wanted if not set(nuisance.names) <= set(known.nuisances)]
+        return [one for one in wanted if not set(one.names) <= set(known.nuisances)], list(known.nuisances)
 
-    @property
-    def sides(self) -> tuple[int, int]:
-        """How many rows maps are fitted on, and how many they are judged on; rows must be told apart to be held out."""
-        found, roles = self.division, self.roles
-        if self.holdout and not (roles.groups or roles.key) and found.alike > MOST_PER_KEY:
-            raise OrthocalError(
-                f"Rows must be told apart to be held out at random; about {found.alike:.0f} are alike in every column. Name a "
-                "column that differs with --key, or use --holdout 0."
-            )
-        fitted, judging = found.rows - found.held, found.held if self.holdout else found.rows
-        require_both_sides(self.holdout, found.rows, fitted, judging)
+    def division(self, holdout: float | str) -> Division:
+        """Count the rows, and those held out."""
+        if isinstance(holdout, str):
+            return reduced(partitions(self.frame[[holdout]]), _counts_of_column, Division.merge, (holdout,))
+        return division(self.frame, self.roles.told_apart_by, holdout, self.recipe.random_state)
+
+    def sides(self, holdout: float | str) -> tuple[int, int]:
+        """Return how many rows maps are fitted on, and how many they are judged on; rows must be told apart to be held out."""
+        found, roles = self.division(holdout), self.roles
+        if not isinstance(holdout, str):
+            require_share(holdout)
+            if holdout and not (roles.groups or roles.key) and found.alike > MOST_PER_KEY:
+                raise OrthocalError(
+                    f"Rows must be told apart to be held out at random; about {found.alike:.0f} are alike in every column. Name "
+                    "a column that differs with `key`, or use `holdout` 0."
+                )
+        fitted, judging = found.rows - found.held, found.held if holdout else found.rows
+        require_both_sides(holdout, found.rows, fitted, judging)
         return fitted, judging
 
-    def trial(self, method: Any) -> DaskJudgedMap:
+    def source(self, prediction: str, by: Sequence[str] = ()) -> Source:
+        """Return the rows with their loss; nuisances are learnt for the first prediction, and serve all."""
+        if not self._jobs:
+            roles = replace(self.roles, prediction=prediction)
+            job = prepared(self.frame, roles, self.effect, self.folds, self.recipe).job  # type: ignore[arg-type]
+            origin = None if job.origin is None else replace(job.origin, rows=self.count)
+            self._jobs.append(replace(job, origin=origin))
+        job = self._jobs[0]
+        job = replace(job, roles=replace(job.roles, prediction=prediction, by=tuple(by)))
+        return Source(chosen(self.frame, job.roles), job)
+
+    def trial(self, prediction: str, method: str | Calibrator, holdout: float | str, by: Any) -> DaskTrial:
         """Fit a map on the rows that are not held out."""
-        require_one_of(method, SUMMED_METHODS, "method")
-        calibrator = CausalCalibrator(
-            self.effect,
-            SUMMED_METHODS[method],
-            folds=self.folds,
-            learners=self.recipe.learners,
-            clip=self.recipe.clip,
-            random_state=self.recipe.random_state,
-            sample=self.recipe.sample,
-            exact=self.exact,
+        require_summed(method)
+        fitted_rows, judged_rows = self.sides(holdout)
+        every = self.source(prediction, tuple(by))
+        held = kept = self.frame
+        if isinstance(holdout, str):
+            kept, held = self.frame[self.frame[holdout] == 0], self.frame[self.frame[holdout] == 1]
+        elif holdout:
+            kept, held = divided(self.frame, self.roles.told_apart_by, holdout, self.recipe.random_state)
+        learning = self.source(prediction)
+        learning = replace(learning, frame=chosen(kept, learning.job.roles))
+        calibrator = fitted(method, learning, exact=self.exact, refinements=REFINEMENTS)
+        return DaskTrial(
+            engine=self,
+            calibrator=calibrator,
+            method=method,
+            every=self.source(prediction),
+            learning=learning,
+            held=replace(every, frame=chosen(held, every.job.roles)),
+            judged=range(judged_rows),
+            fitted=fitted_rows,
         )
-        kept, held = self.frame, self.frame
-        if self.holdout:
-            kept, held = divided(self.frame, self.roles.told_apart_by, self.holdout, self.recipe.random_state)
-        calibrator.fit(kept, **self.roles.arguments)
-        reason = "" if SUMMED_METHODS[method] == method else f"{meaning_of(method)}."
-        return DaskJudgedMap(calibrator=calibrator, held=held, reason=reason, rows=self.sides[1], by=self.roles.by)
 
-    def errors_again(self, method: Any, times: int) -> list[tuple[float, float]]:  # noqa: ARG002
-        """Return nothing: on as many rows other draws of the folds hardly move the error, and passes are dear."""
-        return []
+    def judge(self, prediction: str, settings: Settings) -> Assessment:
+        """Judge a column of predictions on all rows."""
+        own = replace(settings, random_state=self.recipe.random_state, by={})
+        return judged(self.source(prediction, tuple(settings.by)), own)
 
-    def judge(self, names: Sequence[str], settings: Settings) -> dict[str, Assessment]:
-        """Judge columns of predictions on all rows."""
-        settings = replace(settings, random_state=self.recipe.random_state)
-        found = {}
-        for name in names:
-            roles = replace(self.roles, prediction=name)
-            found[name] = judged(prepared(self.frame, roles, self.effect, self.folds, self.recipe), settings)
-        return found
+    def judged_again(self, prediction: str, times: int) -> list[float]:
+        """Refuse: on as many rows other draws of the folds hardly move the error, and passes are dear."""
+        del prediction
+        raise OrthocalError(REDRAWS.format(times))
+
+    def compare(self, one: str, other: str, settings: Settings, rivals: tuple[str, str]) -> Comparison:
+        """Compare two columns of predictions on all rows."""
+        source = self.source(one)
+        both = replace(source, frame=self.frame[list(dict.fromkeys([*source.job.roles.needed, other]))])
+        return rivals_compared(both, other, settings.level, settings.cost, rivals)
+
+    def errors_again(
+        self, prediction: str, method: str | Calibrator, holdout: float | str, times: int
+    ) -> list[tuple[float, float]]:
+        """Refuse: on as many rows other draws of the folds hardly move the error, and passes are dear."""
+        del prediction, method, holdout
+        raise OrthocalError(REDRAWS.format(times))
+
+
+REDRAWS = "`redraws` must be 0 on Dask; it is {}. Draw the folds anew with another `random_state`."
+REFINEMENTS = 2
+
+
+def require_summed(method: str | Calibrator) -> None:
+    """Sums are enough for the method."""
+    if isinstance(method, str) and method not in SUMMED_METHODS:
+        require_one_of(method, CALIBRATORS, "method")
+        raise OrthocalError(
+            f"`method` must be one that sums are enough for on Dask, {', '.join(map(repr, SUMMED_METHODS))}; it is {method!r}, "
+            "which needs rows in memory. Use 'isotonic', or calibrate a sample in memory."
+        )
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
-class DaskJudgedMap:
-    """A fitted map, and the frame of rows it is judged on."""
+class DaskTrial:
+    """A calibrator fitted on some rows of a frame, and the rows it is judged on."""
 
-    calibrator: CausalCalibrator
-    held: Any
-    reason: str
-    rows: int
-    by: tuple[str, ...]
+    engine: DaskEngine
+    calibrator: Any
+    method: str | Calibrator
+    every: Source
+    learning: Source
+    held: Source
+    judged: range
+    fitted: int
+    reason: str = ""
 
     @property
     def map(self) -> Map:
-        """The map."""
-        return self.calibrator.map_
+        """The map of the method."""
+        return self.calibrator.map_  # type: ignore[no-any-return]
 
     @property
     def bound(self) -> float:
         """How near an isotonic map on a grid is to that of all rows."""
-        return self.calibrator.bound_
+        return float(getattr(self.calibrator, "bound_", 0.0))
+
+    @cached_property
+    def constant(self) -> Map:
+        """The average effect of the rows the map was fitted on."""
+        return fitted(Constant(), self.learning, exact=False, refinements=REFINEMENTS).map_
 
     @property
-    def judged(self) -> range:
-        """As many as the rows the verdicts rest on."""
-        return range(self.rows)
+    def fitted_range(self) -> tuple[float, float]:
+        """The lowest and the highest prediction that the map was fitted on."""
+        level = self.learning.sketch.level
+        return float(level[0]), float(level[-1])
 
-    def assess(self, settings: Settings, *, calibrated: bool) -> Assessment:
-        """Judge the prediction after the map, or as it was."""
-        settings = replace(settings, random_state=self.calibrator.random_state)
-        return judged(judged_source(self.calibrator, self.held, self.by, calibrated=calibrated), settings)
+    def assess(self, settings: Settings, map_: Map) -> Assessment:
+        """Judge what a map makes of the prediction."""
+        own = replace(settings, random_state=self.engine.recipe.random_state, by={})
+        return judged(replace(self.held, map=map_), own)
 
-    def compare(self, settings: Settings) -> Comparison:
-        """Say whether the map did good or harm."""
-        return self.calibrator.compare(self.held, level=settings.level, cost=settings.cost)
+    def compare(self, settings: Settings, before: Map, after: Map) -> Comparison:
+        """Compare what two maps make of the prediction."""
+        return compared(self.held, before, after, level=settings.level, cost=settings.cost)
+
+    def refitted(self) -> Map:
+        """Return the map of the same method, fitted on all rows."""
+        return fitted(self.method, self.every, exact=self.engine.exact, refinements=REFINEMENTS).map_
 
 
-def meaning_of(method: str) -> str:
-    """Say what a method means here."""
-    meant = SUMMED_METHODS[method]
-    return meant if meant == method else f"{meant}, which {method} means on Dask"
+def _counts_of_column(part: Any, names: tuple[str]) -> Division:
+    held = held_out(part[names[0]], names[0], len(part))
+    return Division(len(part), int(held.sum()), np.ones(BUCKETS, dtype=np.int64))

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from orthocal.arrays import Floats
-from orthocal.calibrators import Calibrator, Histogram, Identity, Isotonic, Linear, new_calibrator
+from orthocal.calibrators import Calibrator, Constant, Histogram, Identity, Isotonic, Linear, new_calibrator
 from orthocal.calibrators.histogram import filled
 from orthocal.calibrators.isotonic import isotonic_map
 from orthocal.engines.dask.ranges import blocks, ranges
@@ -22,14 +22,18 @@ from orthocal.maps import AffineMap, StepMap
 from orthocal.solvers.constants import ratios
 from orthocal.solvers.monotone import Blocks, pool
 
+SUMMED_METHODS = ("identity", "constant", "linear", "histogram", "isotonic")
+"""Methods that sums are enough for."""
+
 
 @singledispatch
 def fit_on(calibrator: Any, source: Source, *, exact: bool) -> Calibrator:
     """Return the calibrator fitted; one that has no summaries is refused."""
     del source, exact
+    listed = ", ".join(map(repr, SUMMED_METHODS))
     raise OrthocalError(
-        f"`method` must be one that sums are enough for: 'linear', 'histogram', 'isotonic' or 'identity'; it is "
-        f"{calibrator!r}. Fit it in memory on a sample."
+        f"`method` must be one that sums are enough for: {listed}; it is {calibrator!r}. Use one of these, or calibrate a sample "
+        "in memory."
     )
 
 
@@ -38,6 +42,16 @@ def _(calibrator: Identity, source: Source, *, exact: bool) -> Calibrator:
     del exact
     calibrator.rows_ = source.sketch.counts.rows
     return calibrator.fit(np.zeros(1), QuadraticLoss(np.zeros(1), np.ones(1)))
+
+
+@fit_on.register(Constant)
+def _(calibrator: Constant, source: Source, *, exact: bool) -> Calibrator:
+    """By two sums, in one pass."""
+    del exact
+    line = source.line()
+    calibrator.rows_ = line.rows
+    calibrator.map_ = StepMap(np.empty(0), np.array([line.average]))
+    return calibrator
 
 
 @fit_on.register(Linear)

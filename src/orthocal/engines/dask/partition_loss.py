@@ -8,14 +8,14 @@ from typing import Any
 
 import numpy as np
 
-from orthocal.arrays import Floats
+from orthocal.arrays import Floats, Integers
 from orthocal.effects import Effect
 from orthocal.engines.dask.keys import folds_of, keys_of
 from orthocal.errors import OrthocalError, require_known_propensity
 from orthocal.losses import Loss, Origin, rows_that_count
 from orthocal.nuisances.cross_fit import Fitted, clip_fitted, known_value
 from orthocal.nuisances.nuisance import Trained
-from orthocal.observations import Encoding, Observations, encode, observe
+from orthocal.observations import Encoding, Observations, as_labels, encode, observe
 from orthocal.roles import Roles
 
 
@@ -29,6 +29,8 @@ class Job:
     effect : Effect
     clip : float
     folds, seed : int
+    fold_labels : tuple
+        What folds are called, sorted, where a column names them.
     trained : tuple of Trained
         The nuisances that are not given.
     divisors : frozenset of str
@@ -48,6 +50,7 @@ class Job:
     clip: float = 0.01
     folds: int = 5
     seed: int = 0
+    fold_labels: tuple[Any, ...] = ()
     trained: tuple[Trained, ...] = ()
     divisors: frozenset[str] = frozenset()
     encoding: Encoding | None = None
@@ -70,9 +73,18 @@ def observed(part: Any, roles: Roles, encoding: Encoding | None = None) -> Obser
 
 
 def row_keys(part: Any, roles: Roles) -> Any:
-    """Return the keys of a partition's rows: of the cluster, of the key column, or of prediction and covariates."""
+    """Return the keys of a partition's rows: of the cluster, of the key column, or of covariates, treatment and instrument."""
     chosen = roles.groups or roles.key
-    return keys_of(part[[chosen] if chosen else [roles.prediction, *roles.covariates]])
+    contents = [name for name in (*roles.covariates, roles.treatment, roles.instrument) if name is not None]
+    return keys_of(part[[chosen] if chosen else contents])
+
+
+def fold_of(part: Any, job: Job) -> Integers:
+    """Return the fold of each row of a partition: as a column says, or by a hash of its key."""
+    if job.roles.fold is None:
+        return folds_of(row_keys(part, job.roles), job.folds, job.seed)
+    labels = as_labels(part[job.roles.fold], job.roles.fold)
+    return np.searchsorted(np.array(job.fold_labels), labels)
 
 
 def fitted_of(part: Any, observations: Observations, job: Job) -> Fitted:
@@ -80,7 +92,7 @@ def fitted_of(part: Any, observations: Observations, job: Job) -> Fitted:
     values = {name: known_of(name, value, part, job) for name, value in job.roles.nuisances.items()}
     if not job.trained:
         return Fitted(values, job.clip, {}, None, dict(job.sums), is_part=True)
-    given, fold = set(values), folds_of(row_keys(part, job.roles), job.folds, job.seed)
+    given, fold = set(values), fold_of(part, job)
     own = (
         {n.name: n.features for n in job.effect.nuisances(observations)}
         if any(t.has_features for t in job.trained)

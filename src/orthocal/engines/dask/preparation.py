@@ -14,7 +14,7 @@ from orthocal.calibration.effect_models import prediction_of
 from orthocal.effects import Effect, SummedEffect, sums_of
 from orthocal.effects.description import origin_of
 from orthocal.engines.dask.partition_loss import Job, fitted_of, known_of, observed
-from orthocal.engines.dask.passes import partitions, reduced
+from orthocal.engines.dask.passes import each, partitions, reduced
 from orthocal.engines.dask.source import Source
 from orthocal.engines.dask.training import (
     encoding_of,
@@ -23,12 +23,13 @@ from orthocal.engines.dask.training import (
     require_defined,
     train_on_partitions,
     train_on_sample,
+    unseeded,
 )
 from orthocal.errors import OrthocalError, require_whole
 from orthocal.nuisances import Nuisance
 from orthocal.nuisances.cross_fit import Fitted
 from orthocal.nuisances.learners import Recipe
-from orthocal.observations import Observations
+from orthocal.observations import Observations, as_labels
 from orthocal.roles import Roles
 
 NEAR = 1e-9
@@ -131,7 +132,8 @@ ASKED = "prediction of the estimator"
 
 def seed_of_partitions(folds: Any, recipe: Recipe) -> int:
     """Return the seed of folds, sample and learners, 0 where none was given: workers must agree on it."""
-    require_whole(folds, 2, "folds")
+    if not isinstance(folds, str):
+        require_whole(folds, 2, "folds")
     if recipe.random_state is not None:
         require_whole(recipe.random_state, 0, "random_state")
     return int(recipe.random_state or 0)
@@ -144,10 +146,16 @@ def prepared(
     require_dask(frame)
     seed = seed_of_partitions(folds, recipe)
     roles.require_in(list(frame.columns))
+    labels: tuple[Any, ...] = ()
+    if roles.fold is not None:
+        labels = _labels_of(frame, roles.fold)
+        folds = len(labels)
     known = replace(roles, covariates=())
     few = probe(partitions(chosen(frame, known)), known, effect)
     wanted, divisors = require_defined(effect, observed(few, known), known)
-    job = Job(roles=known, effect=effect, clip=recipe.clip, folds=folds, seed=seed, divisors=divisors)
+    job = Job(
+        roles=known, effect=effect, clip=recipe.clip, folds=folds, seed=seed, fold_labels=labels, divisors=divisors
+    )
     learners: dict[str, Any] = {}
     unknown = [n.name for n in wanted if not set(n.names) <= set(roles.nuisances)]
     if unknown:  # learning takes many passes, so that one more is spent on seeing every treatment level
@@ -167,6 +175,19 @@ def prepared(
     learnt = {n.name: learners.get(n.name, "") for n in wanted}
     origin = origin_of(effect, wanted, set(roles.nuisances), learnt, folds, recipe, 0)
     return with_sums(Source(chosen(frame, job.roles), replace(job, origin=origin)))
+
+
+def _labels_of(frame: Any, name: str) -> tuple[Any, ...]:
+    """Return the different values of a column of folds, sorted."""
+    found = [one for one in each(partitions(frame[[name]]), _different, name) if one is not None]
+    labels = sorted({value for one in found for value in one})
+    if len(labels) < 2:
+        raise OrthocalError(f"`folds` must be at least 2; column {name!r} has one value only, {labels[0]!r}.")
+    return tuple(labels)
+
+
+def _different(part: Any, name: str) -> list[Any]:
+    return list(np.unique(as_labels(part[name], name)).tolist())
 
 
 def _is_separable(seen: Any, job: Job, recipe: Recipe) -> bool:
@@ -227,7 +248,7 @@ def _learnt(frame: Any, job: Job, recipe: Recipe) -> tuple[Job, dict[str, Any]]:
     else:
         share = recipe.sample / source.sketch.counts.rows
         trained = train_on_sample(source.parts, job, recipe.learners, share)
-    return replace(job, trained=trained), {t.nuisance.name: t.models[0].model for t in trained}
+    return replace(job, trained=trained), {t.nuisance.name: unseeded(t.models[0].model) for t in trained}
 
 
 class Totals(NamedTuple):

@@ -9,13 +9,14 @@ from typing import Any
 import numpy as np
 
 from orthocal.assessment.bin_edges import settled_order
+from orthocal.assessment.subgroups import missing_last
 from orthocal.assessment.sweeps import Piece, Question, Rows
 from orthocal.engines.dask.partition_loss import Job
 from orthocal.engines.dask.source import Source, prediction_and_loss
 from orthocal.errors import OrthocalError
 from orthocal.losses import Loss, columns_of, of_columns
 from orthocal.maps import Map
-from orthocal.observations import as_labels
+from orthocal.observations import MISSING, as_groups
 from orthocal.solvers.monotone import Blocks, blocks_of
 
 ROWS_A_RANGE = 2**20
@@ -77,7 +78,7 @@ class DaskRows:
         import dask
 
         found = dask.compute(*[dask.delayed(_levels)(piece, column, most) for piece in self._pieces])
-        return list(np.unique(np.concatenate(found)).tolist())
+        return sorted(set().union(*found), key=missing_last)
 
 
 @dataclass(frozen=True, eq=False)
@@ -105,10 +106,19 @@ def _table(part: Any, number: int, job: Job, map_: Map | None, like: Loss) -> An
         return _table_like(like, job.roles.by)
     try:
         prediction, loss = prediction_and_loss(part, job, map_)
-        by = {f"by {name}": as_labels(part[name], f"by[{name!r}]").astype(object) for name in job.roles.by}
+        by = {f"by {name}": _subgroup(part[name], name) for name in job.roles.by}
     except OrthocalError as error:
         raise OrthocalError(f"Partition {number}: {error}") from None
     return pd.DataFrame({"prediction": prediction, **columns_of(loss), **by})
+
+
+def _subgroup(column: Any, name: str) -> Any:
+    """Return the subgroup of each row; one that is not known is a subgroup, too."""
+    values = as_groups(column, f"by[{name!r}]")
+    unknown = np.isnan(values) if values.dtype.kind == "f" else np.zeros(len(values), dtype=bool)
+    values = values.astype(object)
+    values[unknown] = MISSING
+    return values
 
 
 def _sorted(table: Any, like: Any) -> SortedPiece:
@@ -132,7 +142,7 @@ def _of_group(piece: SortedPiece, column: str, level: Any) -> Piece:
 
 
 def _levels(piece: SortedPiece, column: str, most: int) -> Any:
-    return np.array(sorted(set(piece.by[column].tolist()))[: most + 1])
+    return sorted(set(piece.by[column].tolist()), key=missing_last)[: most + 1]
 
 
 def blocks(piece: Piece, scale: float | None) -> Blocks:

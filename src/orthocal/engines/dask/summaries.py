@@ -49,6 +49,13 @@ class LineSums(NamedTuple):
             self.sums + other.sums, min(self.low, other.low), max(self.high, other.high), self.rows + other.rows
         )
 
+    @property
+    def average(self) -> float:
+        """The best constant."""
+        mass, numerator = self.sums[:2].tolist()
+        require_positive_mass(mass)
+        return float(numerator / mass)
+
     def coefficients(self, pivot: float) -> tuple[float, float]:
         """Return (intercept, slope) of the best line."""
         mass, numerator, first, pulled, second = self.sums.tolist()

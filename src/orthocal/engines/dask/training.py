@@ -10,13 +10,13 @@ import numpy as np
 from sklearn.base import clone
 
 from orthocal.effects import Effect
-from orthocal.engines.dask.keys import folds_of, sampled
-from orthocal.engines.dask.partition_loss import Job, observed, row_keys
+from orthocal.engines.dask.keys import sampled
+from orthocal.engines.dask.partition_loss import Job, fold_of, observed, row_keys
 from orthocal.engines.dask.passes import each
 from orthocal.errors import OrthocalError, UnavailableError
-from orthocal.folds import generator
+from orthocal.folds import LEARNERS, row_order
 from orthocal.nuisances import Nuisance
-from orthocal.nuisances.cross_fit import Learnt, fit_one
+from orthocal.nuisances.cross_fit import Learnt, fit_one, seeds_of
 from orthocal.nuisances.learners import choose_learners
 from orthocal.nuisances.nuisance import Trained, trained
 from orthocal.nuisances.wrapped import Standardised
@@ -88,32 +88,41 @@ def _encoding(part: Any, roles: Roles) -> Encoding:
 
 
 def train_on_sample(
-    parts: Sequence[Any], job: Job, learners: Mapping[str, Any] | None, share: float
+    parts: Sequence[Any], job: Job, learners: Mapping[str, Any] | str | None, share: float
 ) -> tuple[Trained, ...]:
     """Learn on a seeded sample of the rows, gathered in one place; the fits run on the cluster."""
     import dask
     import pandas as pd
 
-    roles, effect, folds, seed = job.roles, job.effect, job.folds, job.seed
-    drawn = [one for one in each(parts, _sampled, roles, share, seed) if one is not None]
+    roles, effect = job.roles, job.effect
+    drawn = [one for one in each(parts, _sampled, roles, share, job.seed) if one is not None]
     rows = pd.concat(drawn, ignore_index=True)
-    rows = rows.iloc[np.argsort(row_keys(rows, roles), kind="stable")]  # in an order that partitions do not decide
     if not len(rows):
         raise OrthocalError("`sample` must leave rows to learn from; it leaves none. Ask for more.")
     observations = observed(rows, roles, job.encoding)
     wanted = _to_learn(effect.nuisances(observations), roles)
     weight = None if np.ptp(observations.weight) == 0 else observations.weight
     chosen = choose_learners(effect.nuisances(observations), learners, weighted=weight is not None)
-    fold = folds_of(row_keys(rows, roles), folds, seed)
-    seeds = generator(seed).integers(2**31, size=(len(wanted), folds))
-    X, divided, weights = (dask.delayed(one, pure=False) for one in (observations.covariates, fold, weight))
+    fold = fold_of(rows, job)
+    every = effect.nuisances(observations)
+    # Seeds and order as in memory, so that the same rows in the same folds teach the same models.
+    seeds = seeds_of(len(every), job.folds, [job.seed, LEARNERS])
+    order = row_order(observations, job.seed)
+    shared = [dask.delayed(one, pure=False) for one in (observations.covariates, fold, weight, order)]
     fits = [
-        [dask.delayed(fit_one)(chosen[n.name], told, X, divided, k, weights, int(seeds[j, k])) for k in range(folds)]
-        for j, n in enumerate(wanted)
-        for told in [dask.delayed(n, pure=False)]
+        [_fitted_on(chosen[n.name], target, k, int(seeds[j, k]), *shared) for k in range(job.folds)]
+        for j, n in enumerate(every)
+        if n.name in {one.name for one in wanted}
+        for target in [dask.delayed(n, pure=False)]
     ]
     models = dask.compute(*fits)
     return tuple(trained(n, own) for n, own in zip(wanted, models, strict=True))
+
+
+def _fitted_on(learner: Any, nuisance: Any, k: int, seed: int, X: Any, fold: Any, weight: Any, order: Any) -> Any:
+    import dask
+
+    return dask.delayed(fit_one)(learner, nuisance, X, fold, k, weight, seed, order)
 
 
 def _sampled(part: Any, roles: Roles, share: float, seed: int) -> Any:
@@ -121,7 +130,7 @@ def _sampled(part: Any, roles: Roles, share: float, seed: int) -> Any:
 
 
 def train_on_partitions(
-    parts: Sequence[Any], job: Job, learners: Mapping[str, Any] | None, probed: Any
+    parts: Sequence[Any], job: Job, learners: Mapping[str, Any] | str | None, probed: Any
 ) -> tuple[Trained, ...]:
     """Learn by estimators that take Dask arrays, such as those of ``lightgbm.dask``."""
     import dask
@@ -162,7 +171,7 @@ def _training_rows(part: Any, name: str, k: int, job: Job, probed: Any) -> tuple
     own = len(part)
     rows = observed(pd.concat([part, probed], ignore_index=True), job.roles, job.encoding)
     nuisance = next(n for n in job.effect.nuisances(rows) if n.name == name)
-    train = folds_of(row_keys(part, job.roles), job.folds, job.seed) != k
+    train = fold_of(part, job) != k
     if nuisance.rows is not None:
         train &= nuisance.rows[:own]
     return rows.covariates[:own][train], nuisance.target[:own][train], rows.weight[:own][train]
@@ -187,7 +196,11 @@ def _fit_on_dask(learner: Any, nuisance: Nuisance, X: Any, y: Any, weight: Any) 
     return Learnt(model.to_local() if hasattr(model, "to_local") else model)
 
 
-def _own_or_default(nuisance: Nuisance, learners: Mapping[str, Any] | None, every: Sequence[Nuisance]) -> Any:
+def _own_or_default(nuisance: Nuisance, learners: Any, every: Sequence[Nuisance]) -> Any:
+    if isinstance(learners, str):
+        raise OrthocalError(
+            f"`learners` must take Dask arrays, or `sample` be given; it is {learners!r}. Pass sample=200_000, say."
+        )
     given = dict(learners or {})
     if given:
         choose_learners(every, given)  # refuses unknown names and what is no learner
@@ -207,6 +220,14 @@ def _own_or_default(nuisance: Nuisance, learners: Mapping[str, Any] | None, ever
 def _seeded(learner: Any, seed: int) -> Any:
     unset = [name for name, value in learner.get_params().items() if name.endswith("random_state") and value is None]
     return clone(learner).set_params(**dict.fromkeys(unset, seed)) if unset else learner
+
+
+def unseeded(learner: Any) -> Any:
+    """Return a learner as it was before it was seeded, to be shown."""
+    if not hasattr(learner, "get_params"):
+        return learner
+    seeds = [name for name in learner.get_params() if name.endswith("random_state")]
+    return clone(learner).set_params(**dict.fromkeys(seeds))
 
 
 def _to_learn(nuisances: Sequence[Nuisance], roles: Roles) -> list[Nuisance]:

@@ -119,7 +119,7 @@ def judged(source: Source, settings: Settings) -> Assessment:
 def with_rows(like: Any, rows: int) -> Any:
     """Return the loss with the number of rows it stands for in its origin."""
     origin = getattr(like, "origin", None)
-    return like if origin is None else replace(like, origin=replace(origin, rows=rows))
+    return like if origin is None or origin.rows else replace(like, origin=replace(origin, rows=rows))
 
 
 def _subgroups(rows: DaskRows, by: tuple[str, ...]) -> Iterator[tuple[str, str, Rows]]:
@@ -133,20 +133,40 @@ def _subgroups(rows: DaskRows, by: tuple[str, ...]) -> Iterator[tuple[str, str, 
             yield name, str(level), rows.among(name, level)
 
 
-def compared(source: Source, map_: Map, *, level: float = 0.95, cost: float | None = None) -> Comparison:
-    """Compare predictions with what a map makes of them, in one pass: the numbers of `orthocal.compare`.
+def compared(source: Source, before: Map, after: Map, *, level: float = 0.95, cost: float | None = None) -> Comparison:
+    """Compare what two maps make of the predictions, in one pass: the numbers of `orthocal.compare`.
 
-    The source is one of rows the map has not seen; its own map is not looked at.
+    The source is one of rows the maps have not seen; its own map is not looked at.
     """
     require_inside(level, 0, 1, "level")
-    found: Any = reduced(source.parts, _moments, lambda one, other: one.merge(other), source.job, map_, cost)
+    found: Any = reduced(source.parts, _moments, _both, source.job, before, after, cost)
     return concluded(found, level, cost)
 
 
-def _moments(part: Any, job: Job, map_: Map, cost: float | None) -> Moments | Clusters | None:
+def rivals_compared(
+    source: Source, other: str, level: float, cost: float | None, rivals: tuple[str, str]
+) -> Comparison:
+    """Compare the predictions of a source with those of another column, in one pass."""
+    found: Any = reduced(source.parts, _rival_moments, _both, source.job, other, cost)
+    return concluded(found, level, cost, rivals)
+
+
+def _both(one: Any, other: Any) -> Any:
+    return one.merge(other)
+
+
+def _moments(part: Any, job: Job, before: Map, after: Map, cost: float | None) -> Moments | Clusters | None:
     """Summary of a partition."""
-    before, loss = loss_of(part, job)
-    return change_moments(before, map_.predict(before), loss, cost) if len(before) else None
+    prediction, loss = loss_of(part, job)
+    if not len(prediction):
+        return None
+    return change_moments(before.predict(prediction), after.predict(prediction), loss, cost)
+
+
+def _rival_moments(part: Any, job: Job, other: str, cost: float | None) -> Moments | Clusters | None:
+    prediction, loss = loss_of(part, job)
+    second, _ = loss_of(part, replace(job, roles=replace(job.roles, prediction=other)))
+    return change_moments(prediction, second, loss, cost) if len(prediction) else None
 
 
 def assess(

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from orthocal.assessment import Assessment
-from orthocal.formats import between, number, p_value, percent
+from orthocal.assessment.parts import Check
+from orthocal.formats import between, number, off_by, p_value, percent
 from orthocal.losses import Overlap
 from orthocal.maps import Map
 from orthocal.reporting.figures import Figure, main_figures, overlap_figures
@@ -79,20 +80,35 @@ def bins_table(assessment: Assessment) -> Table:
     return Table(f"Bins of the prediction; unit of the gap: {assessment.unit}", header, rows)
 
 
+def checks_table(checks: Sequence[Check]) -> Table:
+    """Return what was checked, failures first."""
+    order = {"failed": 0, "warning": 1, "passed": 2}
+    rows = tuple(
+        (check.name, check.result, check.figure, f"{check.sentence} {check.advice}".strip())
+        for check in sorted(checks, key=lambda check: order[check.result])
+    )
+    return Table("Checks of data, prediction and verdict", ("", "result", "figure", "what it means"), rows, words=3)
+
+
+def shown_figures(caption: str, figures: Sequence[Figure]) -> Table:
+    """Return a list of figures."""
+    return Table(caption, ("", "figure", "what it means"), tuple(tuple(line) for line in figures), words=2)
+
+
 def groups_table(assessment: Assessment) -> Table:
     """Return the subgroups, each judged apart."""
     rows = tuple(
         (
-            f"{group.column} = {group.level}",
+            f"{group.column} = {group.value}",
             f"{group.rows:,}",
             number(group.error),
             number(group.excess),
             "" if group.excess_interval is None else between(group.excess_interval),
             p_value(group.p_value_adjusted),
         )
-        for group in assessment.groups
+        for group in assessment.subgroups
     )
-    header = ("subgroup", "rows", "error", "too high by", "interval", "p-value, adjusted")
+    header = ("subgroup", "rows", "error", "prediction - effect", "interval", "p-value, adjusted")
     return Table("Subgroups; p-values are adjusted for their number", header, rows)
 
 
@@ -166,9 +182,9 @@ def forest_picture(assessment: Assessment, name: str) -> Picture:
     from orthocal import plots
 
     words = "; ".join(
-        f"{group.column} = {group.level}: too high by {group.excess:.4g}"
-        for group in assessment.groups
-        if group.excess is not None
+        f"{group.column} = {group.value}: {off_by(group.excess, group.excess_interval)}"
+        for group in assessment.subgroups
+        if group.excess is not None and group.excess_interval is not None
     )
     caption = (
         "By how much predictions are too high in each subgroup, with intervals; filled where the adjusted test rejects."

@@ -9,14 +9,16 @@ from typing import Any
 
 from orthocal import __version__
 from orthocal.assessment import Assessment
-from orthocal.assessment.status import Mark, mark_of
-from orthocal.engines.verification import Verified
+from orthocal.assessment.parts import Check
+from orthocal.assessment.status import CALIBRATED, INCONCLUSIVE, MISCALIBRATED, STATUSES
 from orthocal.errors import OrthocalError
 from orthocal.formats import between, number, percent
 from orthocal.mapfile import write_text
+from orthocal.reporting.calibrations import calibration_figures
 from orthocal.reporting.page.blocks import (
     before_after_pictures,
     bins_table,
+    checks_table,
     decision_picture,
     figures_table,
     forest_picture,
@@ -26,10 +28,32 @@ from orthocal.reporting.page.blocks import (
     overlap_picture,
     overlap_table,
     reliability_picture,
+    shown_figures,
 )
 from orthocal.reporting.page.document import Block, Code, Marked, Page, Section, Text
 from orthocal.reporting.page.render import render
+from orthocal.study import Calibration
+from orthocal.study.recommendation import (
+    COLLECT,
+    DO_NOT_USE,
+    HOLD_OUT,
+    USE_AVERAGE,
+    USE_CALIBRATED,
+    USE_PREDICTION,
+)
 
+TONES = {
+    CALIBRATED: "good",
+    MISCALIBRATED: "bad",
+    INCONCLUSIVE: "open",
+    USE_PREDICTION: "good",
+    USE_CALIBRATED: "good",
+    USE_AVERAGE: "good",
+    DO_NOT_USE: "bad",
+    COLLECT: "open",
+    HOLD_OUT: "open",
+}
+"""How statuses and recommendations are coloured."""
 TITLE = "Can this model of causal effects be believed?"
 SNIPPET = """import orthocal
 
@@ -41,7 +65,7 @@ calibrated = calibration_map.predict(predictions)
 
 
 def report(
-    assessments: Assessment | Mapping[str, Assessment] | Verified,
+    assessments: Assessment | Mapping[str, Assessment] | Calibration,
     path: str | Path,
     *,
     title: str = TITLE,
@@ -53,7 +77,7 @@ def report(
 
     Parameters
     ----------
-    assessments : Assessment, mapping of str to Assessment, or Verified
+    assessments : Assessment, mapping of str to Assessment, or Calibration
         A verdict, several side by side, or a calibration with its verdicts before and after.
     path : str or Path
         The file to write, under another name until it is whole.
@@ -76,59 +100,67 @@ def report(
 
 
 def report_page(
-    assessments: Assessment | Mapping[str, Assessment] | Verified,
+    assessments: Assessment | Mapping[str, Assessment] | Calibration,
     title: str = TITLE,
     how: Mapping[str, str] | None = None,
 ) -> Page:
     """Return the page of a verdict, of several, or of a calibration."""
     how = dict(how or {})
-    if isinstance(assessments, Verified):
-        return _page(title, assessments.mark, _job_sections(assessments), assessments.before, how)
+    if isinstance(assessments, Calibration):
+        done = assessments
+        lead = "\n".join([*done.recommendation.reasons, f"Before: {done.before.verdict}", done.story])
+        return _page(title, done.recommendation.action, lead, _job_sections(done), done.before, how)
     if isinstance(assessments, Assessment):
-        return _page(title, mark_of(assessments), _sections(assessments, "verdict"), assessments, how)
+        return _page(
+            title, assessments.status, assessments.verdict, _sections(assessments, "verdict"), assessments, how
+        )
     if not isinstance(assessments, Mapping) or not assessments:
         raise OrthocalError(
-            "`assessments` must be an Assessment, a mapping of names to them, or a Verified; it is "
+            "`assessments` must be an Assessment, a mapping of names to them, or a Calibration; it is "
             f"{'empty' if isinstance(assessments, Mapping) else type(assessments).__name__}."
         )
     if len(assessments) == 1:
         ((name, only),) = assessments.items()
-        return _page(title, mark_of(only), _sections(only, "verdict"), only, {"prediction": name, **how})
+        return report_page(only, title, {"prediction": name, **how})
     return _several(title, assessments, how)
 
 
-def _page(title: str, mark: Mark, sections: list[Section], verdict: Assessment, how: dict[str, str]) -> Page:
-    tone, word, sentences = mark
-    return Page(
-        title=title, mark=word, tone=tone, lead=sentences, sections=(*sections, _how(verdict, how)), foot=_foot()
-    )
-
-
-def _several(title: str, verdicts: Mapping[str, Assessment], how: dict[str, str]) -> Page:
-    """One page for several predictions: the marks together, then each in turn."""
-    marks = {name: mark_of(verdict) for name, verdict in verdicts.items()}
-    summary = tuple((tone, word, f"{name}: {sentences}") for name, (tone, word, sentences) in marks.items())
-    sections = [Section("Verdicts", (Marked(summary), figures_table(verdicts)))]
-    for place, (name, verdict) in enumerate(verdicts.items()):
-        own = _sections(verdict, f"verdict-{place}")
-        sections += [Section(f"{name}: {section.title.lower()}", section.blocks) for section in own]
-    tones = {tone for tone, _, _ in marks.values()}
-    tone = next(kind for kind in ("bad", "open", "good") if kind in tones)
-    words = {word: [name for name, mark in marks.items() if mark[1] == word] for _, word, _ in marks.values()}
-    lead = " ".join(f"{word}: {', '.join(names)}." for word, names in words.items())
-    count = len(words.get("Believable", []))
-    first = next(iter(verdicts.values()))
+def _page(title: str, mark: str, lead: str, sections: list[Section], verdict: Assessment, how: dict[str, str]) -> Page:
     return Page(
         title=title,
-        mark=f"{count} of {len(marks)} believable",
-        tone=tone,
+        mark=_capital(mark),
+        tone=TONES[mark],
         lead=lead,
-        sections=(*sections, _how(first, how)),
+        sections=(*sections, _how(verdict, how)),
         foot=_foot(),
     )
 
 
-def _job_sections(done: Verified) -> list[Section]:
+def _capital(text: str) -> str:
+    return f"{text[0].upper()}{text[1:]}"
+
+
+def _several(title: str, verdicts: Mapping[str, Assessment], how: dict[str, str]) -> Page:
+    """One page for several predictions: their statuses together, then each in turn."""
+    summary = tuple((TONES[v.status], _capital(v.status), f"{name}: {v.verdict}") for name, v in verdicts.items())
+    sections = [Section("Verdicts", (Marked(summary), figures_table(verdicts)))]
+    for place, (name, verdict) in enumerate(verdicts.items()):
+        own = _sections(verdict, f"verdict-{place}")
+        sections += [Section(f"{name}: {section.title.lower()}", section.blocks) for section in own]
+    named = {status: [name for name, verdict in verdicts.items() if verdict.status == status] for status in STATUSES}
+    tone = next(TONES[status] for status in (MISCALIBRATED, INCONCLUSIVE, CALIBRATED) if named[status])
+    lead = " ".join(f"{_capital(status)}: {', '.join(names)}." for status, names in named.items() if names)
+    return Page(
+        title=title,
+        mark=f"{len(named[CALIBRATED])} of {len(verdicts)} calibrated",
+        tone=tone,
+        lead=lead,
+        sections=(*sections, _how(next(iter(verdicts.values())), how)),
+        foot=_foot(),
+    )
+
+
+def _job_sections(done: Calibration) -> list[Section]:
     """Sections of a calibration; what is said after it rests on rows the map never saw."""
     verdicts = {"before": done.before} if done.after is None else {"before": done.before, "after": done.after}
     last = done.before if done.after is None else done.after
@@ -137,26 +169,34 @@ def _job_sections(done: Verified) -> list[Section]:
         if done.after is None
         else before_after_pictures(done.before, done.after)
     ]
-    seeds = ", ".join(f"{before:.4g} to {after:.4g}" for before, after in done.by_seed)
-    again = (
-        [Text(f"The whole job done again with other draws of the folds, error before to after: {seeds}.")]
-        if seeds
-        else []
-    )
     reason = [Text(f"Method: {done.reason}")] if done.reason else []
+    ships = "The picture is that of the map that ships."
+    if done.distance is not None:
+        ships = (
+            f"The map that ships was fitted again on all rows; it is {number(done.distance)} (root mean square) away from the "
+            "one that the verdict after calibration belongs to."
+        )
     return [
+        Section("What was found", (shown_figures("Calibration", calibration_figures(done)),)),
+        *_checks(done.checks),
         Section("Predicted and estimated effects", tuple(pictures)),
-        Section("What calibration does to a prediction", (map_picture(done.map, done.before), *reason)),
-        Section("Figures", (figures_table(verdicts), *again, bins_table(last))),
+        Section("What calibration does to a prediction", (map_picture(done.map, done.before), Text(ships), *reason)),
+        Section("Figures", (figures_table(verdicts), bins_table(last))),
         *_further(last, "after" if done.after is not None else "before"),
         Section("Use the map", (Text("Load the map and calibrate new predictions:"), Code(SNIPPET))),
     ]
+
+
+def _checks(checks: tuple[Check, ...]) -> list[Section]:
+    """What was checked, what did not pass first."""
+    return [Section("Checks", (checks_table(checks),))] if checks else []
 
 
 def _sections(verdict: Assessment, name: str) -> list[Section]:
     """Sections of one verdict."""
     one = {"prediction": verdict}
     return [
+        *_checks(verdict.checks),
         Section("Predicted and estimated effects", (reliability_picture(verdict, name),)),
         Section("Figures", (figures_table(one), bins_table(verdict))),
         *_further(verdict, name),
@@ -166,12 +206,11 @@ def _sections(verdict: Assessment, name: str) -> list[Section]:
 def _further(verdict: Assessment, name: str) -> list[Section]:
     """Subgroups, decisions, overlap and unmeasured confounding, as far as the verdict has them."""
     sections = []
-    if verdict.groups:
+    if verdict.subgroups:
         sections.append(Section("Subgroups", (forest_picture(verdict, name), groups_table(verdict))))
     if verdict.value is not None:
-        sections.append(
-            Section("What deciding by it is worth", (decision_picture(verdict, name), Text(_value(verdict))))
-        )
+        curve = [] if verdict.is_constant else [decision_picture(verdict, name)]
+        sections.append(Section("What deciding by it is worth", (*curve, Text(_value(verdict)))))
     blocks: list[Block] = [Text(verdict.sensitivity.text)]
     if verdict.overlap is not None:
         pictures = [overlap_picture(verdict, name)] if verdict.overlap.levels else []

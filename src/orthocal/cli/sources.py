@@ -1,0 +1,164 @@
+"""Where the rows of a command come from and where calibrated ones go: a table in memory, or one larger than that."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from orthocal.cli.options import ENGINE, Options
+from orthocal.cli.plan import number_or_name
+from orthocal.cli.screen import say
+from orthocal.errors import OrthocalError
+from orthocal.files.streams import FORMATS, add_calibrated
+from orthocal.files.tables import ending, read_table, require_column
+from orthocal.study import Calibration, Study
+
+if TYPE_CHECKING:
+    from pyarrow import DataType
+
+
+def needed_values(options: Options) -> list[str]:
+    """Return the columns in which no value may be missing."""
+    known = [number_or_name(text) for text in (options.propensity, options.propensity_control) if text is not None]
+    names = [options.outcome, options.treatment, options.instrument, options.weight, options.groups]
+    return [name for name in (*names, *options.prediction, *known) if isinstance(name, str)]
+
+
+class MemorySource:
+    """A table that fits into memory."""
+
+    def __init__(self, options: Options) -> None:
+        for name in options.of(ENGINE):
+            raise OrthocalError(
+                f"`--{name}` must go with `--engine dask`; the engine is 'memory'. Add that, or leave `--{name}` out."
+            )
+        self.options, self.path = options, Path(options.data)
+        self.files = [self.path]
+        self.table = f"calibrated{ending(self.path, FORMATS)}"
+
+    @cached_property
+    def data(self) -> Any:
+        """The table; rows without a needed value are left out, where that was asked for, and counted."""
+        table = read_table(self.path)
+        require_column(table.column_names, self.options.treatment, "treatment")
+        return self._whole(table) if self.options.drop_missing else table
+
+    def _whole(self, table: Any) -> Any:
+        import numpy as np
+
+        kept, lost = np.ones(table.num_rows, dtype=bool), []
+        for name in needed_values(self.options):
+            require_column(table.column_names, name, "needed")
+            known = np.asarray(table[name].is_null(nan_is_null=True).combine_chunks()) == False  # noqa: E712
+            if not known.all():
+                lost.append(f"{int((~known).sum()):,} without {name}")
+            kept &= known
+        if lost:
+            say(f"Dropped {int((~kept).sum()):,} of {table.num_rows:,} rows: {', '.join(lost)}.")
+        return table.filter(kept)
+
+    @property
+    def kind(self) -> DataType:
+        """The type of the treatment column."""
+        return self.data[self.options.treatment].type
+
+    @property
+    def size(self) -> str:
+        """What the data are."""
+        return f"{self.options.data}, {self.data.num_rows:,} rows"
+
+    @contextmanager
+    def running(self) -> Iterator[None]:
+        """Have open what must be while the command works: nothing."""
+        yield
+
+    def words(self, study: Study) -> dict[str, str]:
+        """What else is to be said beforehand."""
+        del study
+        return {}
+
+    def write_calibrated(self, done: Calibration, folder: Path) -> dict[str, str]:
+        """Write the table with a column of calibrated predictions; return what else is to be said of the map."""
+        add_calibrated(done.map, self.path, folder / self.table, done.name)
+        return {}
+
+
+class DaskSource:
+    """A table larger than memory, by Dask."""
+
+    def __init__(self, options: Options) -> None:
+        from orthocal.cli.cluster import PARTS_FOLDER, files_read, require_installed
+
+        require_installed()
+        asked = options.of(ENGINE)
+        self.options, self.scheduler = options, asked.get("scheduler")
+        if self.scheduler is not None and options.jobs != -1:
+            raise OrthocalError(
+                "`--jobs` must be left out with `--scheduler`, whose workers are counted where they start."
+            )
+        self.files: Sequence[Path] = files_read(options.data, options.out)
+        self.table = f"{PARTS_FOLDER}/"
+
+    @cached_property
+    def data(self) -> Any:
+        """The frame; nothing is read yet."""
+        from orthocal.cli.cluster import read_frame
+
+        frame = read_frame(self.options.data)
+        require_column(list(frame.columns), self.options.treatment, "treatment")
+        if not self.options.drop_missing:
+            return frame
+        say("Rows without a needed value are dropped; on Dask they are not counted.")
+        return frame.dropna(subset=needed_values(self.options))
+
+    @property
+    def kind(self) -> DataType:
+        """The type of the treatment column."""
+        import pyarrow as pa
+        from dask.dataframe.utils import make_meta
+
+        return pa.Table.from_pandas(make_meta(self.data[[self.options.treatment]])).schema[0].type
+
+    @property
+    def size(self) -> str:
+        """What the data are."""
+        return f"{self.options.data}, {self.data.npartitions:,} partitions"
+
+    @contextmanager
+    def running(self) -> Iterator[None]:
+        """Check what can be checked without Dask, then have it work where it was asked to."""
+        from orthocal.cli.cluster import connected, readable
+
+        _ = self.data
+        with connected(self.scheduler, self.options.jobs), readable(self.options.data):
+            yield
+
+    def words(self, study: Study) -> dict[str, str]:
+        """What else is to be said beforehand."""
+        from orthocal.cli.cluster import words_of_engine
+        from orthocal.engines.dask.summaries import CELLS
+
+        rows, roles = study.rows.count, study.roles
+        sample = min(study.rows.engine.recipe.sample, rows)
+        return {
+            "data": f"{self.options.data}, {rows:,} rows in {self.data.npartitions:,} partitions",
+            "engine": words_of_engine(self.scheduler, self.options.jobs),
+            "key": roles.groups or roles.key or "covariates, treatment and instrument of a row",
+            "sample": f"nuisances are learnt on about {sample:,} rows",
+            "isotonic on a grid": "no" if study.exact else f"yes: of {CELLS:,} cells of the prediction",
+        }
+
+    def write_calibrated(self, done: Calibration, folder: Path) -> dict[str, str]:
+        """Write the table with a column of calibrated predictions; return what else is to be said of the map."""
+        from orthocal.cli.cluster import write_parts
+
+        assert done.study is not None  # noqa: S101
+        rows = None if self.options.drop_missing else done.study.rows.count
+        write_parts(done.map, self.options.data, folder, done.name, rows)
+        if not done.bound:
+            return {}
+        near = "means of the map up to any prediction are as near those of the exact map"
+        return {"bound of the grid": f"{done.bound:.3g}: {near}"}

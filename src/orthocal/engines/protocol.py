@@ -1,0 +1,128 @@
+"""What an engine must do: fit a map on some rows, judge it on others, wherever the rows are."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, Protocol
+
+import numpy as np
+
+from orthocal.arrays import Booleans, Integers
+from orthocal.assessment import Assessment, Comparison
+from orthocal.assessment.records import Settings
+from orthocal.calibrators import Calibrator
+from orthocal.errors import OrthocalError
+from orthocal.maps import Map
+from orthocal.nuisances import Nuisance
+from orthocal.observations import as_numbers
+
+
+def require_both_sides(holdout: Any, rows: int, fitted: int, judged: int) -> None:
+    """There are rows to fit a map on, and rows to judge it on."""
+    if judged < 2 or fitted < 2:
+        raise OrthocalError(f"`holdout`={holdout} leaves too few of the {rows} rows on one side. Use more data.")
+
+
+def require_share(holdout: float) -> None:
+    """A share of the rows is held out, or none."""
+    if not 0 <= holdout < 1:
+        raise OrthocalError(
+            f"`holdout` must lie in [0, 1), or name a column; it is {holdout}. 0.3 keeps three rows of ten for the verdict."
+        )
+
+
+def held_out(values: Any, name: str, n: int) -> Booleans:
+    """Return which rows are held out, from a column of truth values, or of 0 and 1."""
+    column = as_numbers(values, name, n)
+    if not np.isin(column, (0.0, 1.0)).all():
+        odd = column[~np.isin(column, (0.0, 1.0))][0]
+        raise OrthocalError(
+            f"`holdout` as a column must hold truth values, 1 for rows to judge on; {name!r} holds {odd:g}. Make one of it, for "
+            "instance month >= 6."
+        )
+    return np.asarray(column == 1.0)
+
+
+class Trial(Protocol):
+    """Maps fitted on some rows, and the verdicts on rows they are judged on."""
+
+    @property
+    def map(self) -> Map:
+        """The map of the method."""
+        ...
+
+    @property
+    def constant(self) -> Map:
+        """The average effect of the same rows, for everyone."""
+        ...
+
+    @property
+    def reason(self) -> str:
+        """Why the method was chosen, where it was chosen from the data."""
+        ...
+
+    @property
+    def bound(self) -> float:
+        """How near an isotonic map on a grid is to that of all rows; 0 for the latter."""
+        ...
+
+    @property
+    def judged(self) -> Integers | range:
+        """The rows judged; a range only counts them."""
+        ...
+
+    @property
+    def fitted(self) -> int:
+        """How many rows the map was fitted on."""
+        ...
+
+    @property
+    def fitted_range(self) -> tuple[float, float]:
+        """The lowest and the highest prediction that the map was fitted on."""
+        ...
+
+    def assess(self, settings: Settings, map_: Map) -> Assessment:
+        """Judge what a map makes of the prediction."""
+        ...
+
+    def compare(self, settings: Settings, before: Map, after: Map) -> Comparison:
+        """Compare what two maps make of the prediction."""
+        ...
+
+    def refitted(self) -> Map:
+        """Return the map of the same method, its members and their weights as they are, fitted on all rows."""
+        ...
+
+
+class Engine(Protocol):
+    """Rows that can be calibrated and judged; nuisances are learnt on first need, and once.
+
+    A `prediction` is an array in memory, and the name of a column elsewhere.
+    """
+
+    @property
+    def to_learn(self) -> tuple[list[Nuisance], list[str]]:
+        """The nuisances that are not known, and the names of those that are."""
+        ...
+
+    def trial(self, prediction: Any, method: str | Calibrator, holdout: Any, by: Any) -> Trial:
+        """Fit a map on the rows that are not held out."""
+        ...
+
+    def judge(self, prediction: Any, settings: Settings) -> Assessment:
+        """Judge predictions on all rows."""
+        ...
+
+    def judged_again(self, prediction: Any, times: int) -> Sequence[float]:
+        """Return the error on all rows under further draws of the folds."""
+        ...
+
+    def compare(self, one: Any, other: Any, settings: Settings, rivals: tuple[str, str]) -> Comparison:
+        """Compare two predictions on all rows."""
+        ...
+
+    def errors_again(
+        self, prediction: Any, method: str | Calibrator, holdout: Any, times: int
+    ) -> Sequence[tuple[float, float]]:
+        """Return the error before and after of the whole job done again with other draws of the folds."""
+        ...

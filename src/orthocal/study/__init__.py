@@ -1,0 +1,8 @@
+"""The front door: a study binds a table, the part of each column, an effect, and nuisances learnt once."""
+
+from orthocal.assessment.parts import Check
+from orthocal.study.calibration import Calibration
+from orthocal.study.recommendation import Recommendation
+from orthocal.study.study import Study
+
+__all__ = ["Calibration", "Check", "Recommendation", "Study"]

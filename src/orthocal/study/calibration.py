@@ -1,0 +1,248 @@
+"""A calibration: the map, the verdicts before and after it, and what to do; and how it comes about on any engine."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from orthocal.arrays import Integers
+from orthocal.assessment import Assessment, Comparison
+from orthocal.assessment.parts import Check
+from orthocal.assessment.records import Settings
+from orthocal.assessment.sentences import story
+from orthocal.calibrators import Calibrator
+from orthocal.effects.description import words_of
+from orthocal.engines.protocol import Engine, Trial
+from orthocal.mapfile import save
+from orthocal.maps import IdentityMap, Map
+from orthocal.study.recommendation import (
+    USE_CALIBRATED,
+    WORTH_HALF_A_SQUARE,
+    Found,
+    Recommendation,
+    recommend,
+)
+
+if TYPE_CHECKING:
+    import os
+    from pathlib import Path
+
+    from orthocal.study.study import Study
+
+FARTHEST = 0.5
+"""Of the tolerance, that the shipped map may be away from the verified one."""
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class Calibration:
+    """A map with the verdicts before and after it, and a recommendation: what `Study.calibrate` returns.
+
+    Parameters
+    ----------
+    name : str
+        Of the prediction.
+    map : Map
+        The map that ships: fitted again on all rows by the verified method, where it is recommended; else the verified one.
+    verified_map : Map
+        Fitted on the rows that were not held out, and judged on those that were.
+    distance : float or None
+        Root mean square distance of the two over the predictions judged; None where they are the same.
+    before : Assessment
+        On the held-out rows; on all rows where nothing was held out.
+    after : Assessment or None
+        Of the verified map on the held-out rows; None where nothing was held out, for the map has seen every row.
+    comparison : Comparison or None
+        Of losses after and before.
+    prediction_over_average, calibrated_over_average : Comparison or None
+        Of losses with that of the average effect for everyone.
+    average : float
+        The average effect of the rows the map was fitted on.
+    recommendation : Recommendation
+    checks : tuple of Check
+    judged : array or range
+        The rows the verdict rests on; a range only counts them.
+    redraws : tuple of (float, float)
+        Error before and after, of the whole job done again with other draws of the folds and the same rows held out.
+    reason : str
+        Why the method was chosen, where it was chosen from the data.
+    bound : float
+        Of an isotonic map on a grid: how near its means are to those of the exact map; 0 for a map of all rows.
+    fitted_range : (float, float)
+        The lowest and the highest prediction that the map which ships was fitted on.
+    about : dict
+        What it is a map of, as `save` writes it into the file.
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> from orthocal import Study
+    >>> from orthocal.datasets import simulate_cate
+    >>> data = simulate_cate(n=4000, confounding=0, random_state=0)
+    >>> trial = pd.DataFrame({"y": data.y, "a": data.treatment, "tau": 1 + 2 * data.effect})
+    >>> done = Study(trial, outcome="y", treatment="a", covariates=[], propensity=0.5).calibrate("tau")
+    >>> done.before.status, done.after.status, done.recommendation.action
+    ('miscalibrated', 'calibrated', 'use the calibrated prediction')
+    """
+
+    name: str
+    map: Map
+    verified_map: Map
+    distance: float | None = None
+    before: Assessment
+    after: Assessment | None = None
+    comparison: Comparison | None = None
+    prediction_over_average: Comparison | None = None
+    calibrated_over_average: Comparison | None = None
+    average: float
+    recommendation: Recommendation
+    checks: tuple[Check, ...] = ()
+    judged: Integers | range
+    redraws: tuple[tuple[float, float], ...] = ()
+    reason: str = ""
+    bound: float = 0.0
+    fitted_range: tuple[float, float]
+    about: Mapping[str, Any] = field(default_factory=dict)
+    study: Study | None = field(default=None, repr=False)
+
+    def __str__(self) -> str:
+        return self.summary()
+
+    @property
+    def status(self) -> str:
+        """The status after calibration; before it, where no rows were held out."""
+        return (self.after or self.before).status
+
+    @property
+    def story(self) -> str:
+        """What calibration did, in a sentence or two."""
+        if self.after is None or self.comparison is None:
+            return "The calibrated prediction is not verified on unseen rows."
+        return story(self.before, self.after, self.comparison)
+
+    def summary(self) -> str:
+        """Return recommendation, checks and verdicts as text."""
+        from orthocal.reporting.calibrations import calibration_summary
+
+        return calibration_summary(self)
+
+    def table(self) -> Any:
+        """Return the study's table with a column of calibrated predictions, ``<prediction>_calibrated``."""
+        assert self.study is not None  # noqa: S101
+        return self.study.with_calibrated(self)
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Write the map that ships as JSON, with what it is a map of: effect, column, range, rows, date, status."""
+        save(self.map, path, about=self.about)
+
+    def report(self, path: str | Path, *, title: str | None = None, how: Any = None) -> None:
+        """Write one self-contained HTML page; see `orthocal.report`."""
+        from orthocal.reporting.page import report
+
+        report(self, path, **({} if title is None else {"title": title}), how=how)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the verdicts as plain numbers, strings, lists and dicts, ready for JSON."""
+        from orthocal.reporting.calibrations import calibration_record
+
+        return calibration_record(self)
+
+    def _repr_html_(self) -> str:
+        from orthocal.reporting.notebook import calibration_html
+
+        return calibration_html(self)
+
+
+def calibrated(
+    engine: Engine,
+    prediction: Any,
+    method: str | Calibrator,
+    holdout: Any,
+    settings: Settings,
+    *,
+    checks: Sequence[Check],
+    more_checks: Any,
+    redraws: int,
+) -> dict[str, Any]:
+    """Fit the map on the rows that are not held out, judge it on the others, and fit it on all rows where it is recommended.
+
+    Where nothing is held out, nothing can be said of the map, only of the prediction before it.
+    """
+    trial, unchanged = engine.trial(prediction, method, holdout, settings.by), IdentityMap()
+    before = trial.assess(settings, unchanged)
+    every = (*checks, *more_checks(before))
+    average = float(trial.constant.predict([0.0])[0])
+    known: dict[str, Any] = {
+        "verified_map": trial.map,
+        "before": before,
+        "average": average,
+        "judged": trial.judged,
+        "reason": trial.reason,
+        "bound": trial.bound,
+        "checks": every,
+        "fitted_range": trial.fitted_range,
+    }
+    if not np.size(holdout) > 1 and holdout == 0:
+        return {**known, "map": trial.map, "recommendation": recommend(Found(every, before))}
+    goal = replace(settings, tolerance=before.tolerance)  # the same before and after: no map moves the goal posts
+    after = replace(trial.assess(goal, trial.map), tolerance_note=before.tolerance_note)
+    found = Found(
+        every,
+        before,
+        after,
+        trial.compare(settings, unchanged, trial.map),
+        trial.compare(settings, trial.constant, unchanged),
+        trial.compare(settings, trial.constant, trial.map),
+        average,
+        len(trial.judged) / (trial.fitted + len(trial.judged)),
+    )
+    recommendation = recommend(found)
+    shipped, distance = _shipped(trial, before, recommendation)
+    if distance is not None:
+        ends = (*trial.fitted_range, *before.predictions[[0, -1]].tolist())
+        known["fitted_range"] = (min(ends), max(ends))
+    again = tuple(engine.errors_again(prediction, method, holdout, redraws)) if redraws else ()
+    return {
+        **known,
+        "map": shipped,
+        "distance": distance,
+        "after": after,
+        "comparison": found.comparison,
+        "prediction_over_average": found.prediction_over_average,
+        "calibrated_over_average": found.calibrated_over_average,
+        "recommendation": recommendation,
+        "redraws": ((before.error, after.error), *again) if again else (),
+    }
+
+
+def _shipped(trial: Trial, before: Assessment, recommendation: Recommendation) -> tuple[Map, float | None]:
+    """Return the map that ships, and how far it is from the verified one.
+
+    It is fitted on all rows where it is recommended, unless that moves it by more than half the tolerance.
+    """
+    if recommendation.action != USE_CALIBRATED or before.unit not in WORTH_HALF_A_SQUARE:
+        return trial.map, None
+    again = trial.refitted()
+    gap = again.predict(before.predictions) - trial.map.predict(before.predictions)
+    distance = float(np.sqrt(np.mean(gap**2)))
+    return (again, distance) if distance <= FARTHEST * before.tolerance else (trial.map, None)
+
+
+def about_map(study: Study, name: str, done: Mapping[str, Any]) -> dict[str, Any]:
+    """Return what a map is a map of."""
+    before, after = done["before"], done.get("after")
+    return {
+        "prediction": name,
+        "effect": repr(study.estimand),
+        "estimand": words_of(study.estimand).estimand,
+        "outcome": study.outcome,
+        "treatment": study.treatment,
+        "fitted_range": list(done["fitted_range"]),
+        "rows": study.rows.count,
+        "status": (after or before).status,
+        "recommendation": done["recommendation"].action,
+        "date": datetime.now(UTC).date().isoformat(),
+    }

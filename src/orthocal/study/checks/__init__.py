@@ -1,0 +1,63 @@
+"""Named checks of data, predictions and verdicts, before anything is believed; a new one is a function, named in one list."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from orthocal.arrays import Floats
+from orthocal.assessment import Assessment
+from orthocal.assessment.parts import Check
+from orthocal.study.checks.design import balance, extreme_weights, few_clusters, instrument_strength, positivity
+from orthocal.study.checks.evidence import FAILED, PASSED, WARNING, Evidence
+from orthocal.study.checks.leakage import censoring, giveaway, hidden_clusters, identifiers, outcome_among_covariates
+from orthocal.study.checks.predictions import (
+    outcome_as_prediction,
+    possible,
+    prediction_among_covariates,
+    ranking,
+    skewness,
+)
+
+__all__ = [
+    "FAILED",
+    "PASSED",
+    "WARNING",
+    "Evidence",
+    "checks_of_data",
+    "checks_of_prediction",
+    "checks_of_verdict",
+]
+
+OF_DATA: tuple[Callable[[Evidence], Check | None], ...] = (
+    positivity,
+    balance,
+    giveaway,
+    outcome_among_covariates,
+    identifiers,
+    hidden_clusters,
+    instrument_strength,
+    few_clusters,
+    extreme_weights,
+    censoring,
+)
+OF_PREDICTION: tuple[Callable[[Evidence, Floats, str], Check | None], ...] = (
+    outcome_as_prediction,
+    prediction_among_covariates,
+    possible,
+)
+OF_VERDICT: tuple[Callable[[Assessment], Check | None], ...] = (ranking, skewness)
+
+
+def checks_of_data(evidence: Evidence) -> tuple[Check, ...]:
+    """Return the checks of the data that apply."""
+    return tuple(found for check in OF_DATA if (found := check(evidence)) is not None)
+
+
+def checks_of_prediction(evidence: Evidence, prediction: Floats, name: str) -> tuple[Check, ...]:
+    """Return the checks of a prediction that apply."""
+    return tuple(found for check in OF_PREDICTION if (found := check(evidence, prediction, name)) is not None)
+
+
+def checks_of_verdict(verdict: Assessment) -> tuple[Check, ...]:
+    """Return the checks of what a verdict found that apply."""
+    return tuple(found for check in OF_VERDICT if (found := check(verdict)) is not None)

@@ -1,0 +1,123 @@
+"""Checks of the design: who could have had which treatment, by what, and how many rows that is."""
+
+from __future__ import annotations
+
+import numpy as np
+from scipy.stats import norm, rankdata
+
+from orthocal.arrays import Floats, Integers, group_sums
+from orthocal.assessment.parts import Check
+from orthocal.effects.late import arm_contrast
+from orthocal.formats import number
+from orthocal.study.checks.evidence import FAILED, WARNING, Evidence, listed, passed
+
+MOST_CLIPPED = {FAILED: 0.2, WARNING: 0.05}
+LEAST_EFFECTIVE = {FAILED: 0.1, WARNING: 0.3}
+"""Shares of rows with a clipped propensity, and of rows that an arm is worth by its weights."""
+UNBALANCED = 0.001
+"""Adjusted p-value below which a covariate is out of balance."""
+STRONG, FEWEST_CLUSTERS, LEAST_WEIGHTED, HEAVIEST = 10.0, 30.0, 0.1, 0.1
+
+
+def positivity(evidence: Evidence) -> Check | None:
+    """Every row could have had either treatment (overlap)."""
+    overlap, name = evidence.overlap, "positivity"
+    if overlap is None or not overlap.rows:
+        return None
+    clipped = max(overlap.clipped.values(), default=0.0)
+    worth = {level: overlap.effective_rows[level] / max(overlap.rows[level], 1) for level in overlap.rows}
+    level = min(worth, key=lambda one: worth[one])
+    figure = f"{clipped:.1%} clipped, effective sample size {worth[level]:.0%} of rows ({level})"
+    for result in (FAILED, WARNING):
+        if clipped > MOST_CLIPPED[result] or worth[level] < LEAST_EFFECTIVE[result]:
+            sentence = "Some rows had hardly any chance of one treatment, so their effect rests on extrapolation."
+            return Check(name, result, figure, sentence, "Leave such rows out, or judge the effect 'overlap'.")
+    return passed(name, figure, "Every row could have had either treatment.")
+
+
+def balance(evidence: Evidence) -> Check | None:
+    """With a known propensity, covariates are alike in all arms: they were measured before treatment."""
+    overlap, known = evidence.overlap, evidence.engine.to_learn[1]
+    if overlap is None or not any("propensity" in name for name in known) or not evidence.names:
+        return None
+    levels = dict(list(overlap.levels.items())[: max(len(overlap.levels) - 1, 1)])
+    columns = _ranks(evidence.rows.covariates)
+    found = [
+        (_imbalance(column, got - propensity, evidence.rows.groups), name)
+        for got, propensity in levels.values()
+        for name, column in zip(evidence.names, columns.T, strict=True)
+    ]
+    adjusted = {name: min(2 * norm.sf(abs(statistic)) * len(found), 1.0) for statistic, name in found}
+    wrong = [name for name, p_value in adjusted.items() if p_value < UNBALANCED]
+    least = min(adjusted, key=lambda name: adjusted[name])
+    figure = f"smallest adjusted p-value {adjusted[least]:.2g} ({least})"
+    if not wrong:
+        return passed("balance", figure, "Covariates are alike in all arms, as the known propensity says.")
+    sentence = f"{listed(wrong)}: distributed otherwise in one arm than the known propensity allows."
+    advice = "It was measured after treatment, and must go, or the propensity is wrong."
+    return Check("balance", FAILED, figure, sentence, advice)
+
+
+def _ranks(covariates: Floats) -> Floats:
+    """Return ranks of each covariate, so that no few rows decide; missing values rank in the middle."""
+    missing = np.isnan(covariates)
+    ranks = rankdata(np.where(missing, np.inf, covariates), axis=0)
+    return np.where(missing, np.nanmean(np.where(missing, np.nan, ranks), axis=0), ranks)
+
+
+def _imbalance(column: Floats, surprise: Floats, groups: Integers | None) -> float:
+    """Return the standardised sum of (treatment - propensity) times the covariate; clusters count as one."""
+    own = surprise * (column - column.mean())
+    if groups is not None:
+        own = group_sums(groups, own, int(groups.max()) + 1)
+    size = float(np.sqrt(own @ own))
+    return float(own.sum()) / size if size > 0 else 0.0
+
+
+def instrument_strength(evidence: Evidence) -> Check | None:
+    """The instrument moves the treatment: F of the first stage is at least 10."""
+    rows, learnt = evidence.rows, evidence.engine.learnt.nuisances
+    if rows.instrument is None or "treatment_z1" not in learnt:
+        return None
+    taken, has = rows.treatment.astype(float), rows.instrument == 1
+    moved = arm_contrast(taken, has, learnt["instrument_propensity"], learnt["treatment_z1"], learnt["treatment_z0"])
+    mean = float(np.average(moved, weights=rows.weight))
+    own = rows.weight * (moved - mean)
+    if rows.groups is not None:
+        own = group_sums(rows.groups, own, int(rows.groups.max()) + 1)
+    strength = (mean * float(rows.weight.sum())) ** 2 / float(own @ own) if own.any() else np.inf
+    figure = f"F = {strength:.1f}, {mean:.1%} compliers"
+    if strength >= STRONG:
+        return passed("instrument strength", figure, "The instrument moves the treatment.")
+    sentence = f"The instrument hardly moves the treatment (F below {STRONG:g})."
+    return Check(
+        "instrument strength", WARNING, figure, sentence, "Read every interval with care; use a stronger instrument."
+    )
+
+
+def few_clusters(evidence: Evidence) -> Check | None:
+    """There are enough clusters for intervals to mean what they say."""
+    groups = evidence.rows.groups
+    if groups is None:
+        return None
+    sizes = np.bincount(groups).astype(float)
+    count = float(sizes.sum() ** 2 / (sizes @ sizes))
+    figure = f"effective number of clusters {count:.0f}"
+    if count >= FEWEST_CLUSTERS:
+        return passed("clusters", figure, "There are enough clusters.")
+    return Check("clusters", WARNING, figure, "The rows come from few clusters.", "Intervals are rough below about 30.")
+
+
+def extreme_weights(evidence: Evidence) -> Check | None:
+    """No few rows carry most of the sample weight."""
+    weight = evidence.rows.weight
+    if not np.ptp(weight) > 0:
+        return None
+    share = float(weight.sum() ** 2 / (weight @ weight)) / len(weight)
+    heaviest = float(weight.max() / weight.sum())
+    figure = f"effective sample size {share:.0%} of rows, heaviest row {number(100 * heaviest)}%"
+    if share >= LEAST_WEIGHTED and heaviest <= HEAVIEST:
+        return passed("weights", figure, "No few rows carry most of the weight.")
+    return Check(
+        "weights", WARNING, figure, "A few rows carry most of the sample weight.", "Trim or check the weights."
+    )

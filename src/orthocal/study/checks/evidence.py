@@ -1,0 +1,107 @@
+"""What checks look at, and how they answer."""
+
+from __future__ import annotations
+
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from orthocal.arrays import Floats, Integers, Labels
+from orthocal.assessment.parts import Check
+from orthocal.engines.memory import MemoryEngine
+from orthocal.folds import row_order
+from orthocal.losses import Overlap
+from orthocal.observations import Observations, encode
+from orthocal.study.columns import MemoryTable
+
+if TYPE_CHECKING:
+    from orthocal.study.study import Study
+
+PASSED, WARNING, FAILED = "passed", "warning", "failed"
+MOST_ROWS = 5000
+"""Rows that a check looks at which fits something for every covariate."""
+
+
+class Evidence:
+    """The columns of a study, and what was learnt of them.
+
+    Parameters
+    ----------
+    study : Study
+    table : MemoryTable
+    engine : MemoryEngine
+    """
+
+    def __init__(self, study: Study, table: MemoryTable, engine: MemoryEngine) -> None:
+        self.study, self.table, self.engine = study, table, engine
+
+    @property
+    def rows(self) -> Observations:
+        """The rows."""
+        return self.engine.observations
+
+    @property
+    def overlap(self) -> Overlap | None:
+        """How well treatment levels overlap."""
+        return self.engine.learnt.loss.overlap
+
+    @cached_property
+    def names(self) -> list[str]:
+        """The name of each column of the covariates' matrix; of an indicator, with its value."""
+        roles = self.study.roles
+        if not roles.covariates:
+            return []
+        _, encoding = encode(self.table.covariates(roles.covariates))
+        levels = encoding.levels
+        return [
+            text
+            for name in roles.covariates
+            for text in ([f"{name} = {value}" for value in levels[name][1:]] if name in levels else [name])
+        ]
+
+    @cached_property
+    def some(self) -> Integers:
+        """A few thousand rows, drawn by what they hold."""
+        n = len(self.rows)
+        return np.arange(n) if n <= MOST_ROWS else np.sort(row_order(self.rows, 0)[:MOST_ROWS])
+
+    def plain_columns(self) -> dict[str, Labels]:
+        """Return the columns of whole numbers or text that are covariates or have no part."""
+        roles = self.study.roles
+        taken = {*roles.parts, roles.key, roles.fold, *self.study.predictions}
+        taken |= {value for value in roles.nuisances.values() if isinstance(value, str)}
+        found = {}
+        for name in self.table.columns:
+            if name in taken:
+                continue
+            series = self.table.frame[name]
+            if series.dtype.is_integer() or not (series.dtype.is_numeric() or series.dtype.is_temporal()):
+                found[name] = np.asarray(series.to_numpy())
+        return found
+
+
+def passed(name: str, figure: str, sentence: str) -> Check:
+    """Return a check that found nothing."""
+    return Check(name, PASSED, figure, sentence)
+
+
+def largest_correlation(columns: Floats, values: Floats) -> tuple[int, float]:
+    """Return the column most correlated with some values, and how much; 0 where nothing varies or something is missing."""
+    if columns.shape[1] == 0 or not np.ptp(values) > 0:
+        return 0, 0.0
+    centred = values - values.mean()
+    found = []
+    for column in columns.T:
+        own = column - column.mean()
+        size = float(np.sqrt((own @ own) * (centred @ centred)))
+        found.append(abs(float(own @ centred)) / size if np.isfinite(size) and size > 0 else 0.0)
+    place = int(np.argmax(found))
+    return place, found[place]
+
+
+def listed(names: Any, most: int = 5) -> str:
+    """Return names by comma, the first few and how many more there are."""
+    names = list(names)
+    more = f" and {len(names) - most} more" if len(names) > most else ""
+    return ", ".join(map(str, names[:most])) + more

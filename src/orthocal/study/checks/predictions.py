@@ -1,0 +1,84 @@
+"""Checks of a prediction, and of what a verdict found."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from orthocal.arrays import Floats
+from orthocal.assessment import Assessment
+from orthocal.assessment.bins_test import MOST_SKEW
+from orthocal.assessment.parts import Check
+from orthocal.assessment.status import BACKWARDS, RANKS
+from orthocal.formats import estimate, number
+from orthocal.study.checks.evidence import FAILED, WARNING, Evidence, largest_correlation, passed
+from orthocal.study.checks.leakage import SAME
+
+
+def outcome_as_prediction(evidence: Evidence, prediction: Floats, name: str) -> Check:
+    """The prediction is one of effects, not the outcome itself."""
+    _, found = largest_correlation(prediction[:, None], evidence.rows.outcome)
+    title, figure = "outcome as prediction", f"correlation {found:.3f}"
+    if found <= SAME:
+        return passed(title, figure, "The prediction is not the outcome.")
+    return Check(title, FAILED, figure, f"{name} is the outcome itself.", "Pass predicted effects.")
+
+
+def prediction_among_covariates(evidence: Evidence, prediction: Floats, name: str) -> Check | None:
+    """The prediction is not among the covariates."""
+    if not evidence.names:
+        return None
+    place, found = largest_correlation(evidence.rows.covariates, prediction)
+    title, figure = "prediction among covariates", f"largest correlation {found:.3f} ({evidence.names[place]})"
+    if found <= SAME:
+        return passed(title, figure, "No covariate is the prediction.")
+    sentence = f"{evidence.names[place]} is {name} in other units."
+    return Check(title, WARNING, figure, sentence, "Leave it out of the covariates.")
+
+
+def possible(evidence: Evidence, prediction: Floats, name: str) -> Check | None:
+    """No prediction lies beyond what the limits of the outcome allow."""
+    ends = _possible_range(evidence)
+    if ends is None:
+        return None
+    low, high = ends
+    outside = int(((prediction < low) | (prediction > high)).sum())
+    figure = f"{outside:,} of {len(prediction):,} outside {number(low)} to {number(high)}"
+    if outside == 0:
+        return passed("possible values", figure, "Every prediction is possible.")
+    worst = prediction[np.argmax(np.maximum(low - prediction, prediction - high))]
+    sentence = f"Some values of {name} are impossible, such as {number(float(worst))}: the outcome has limits."
+    return Check("possible values", WARNING, figure, sentence, "Use method 'platt', which keeps to limits.")
+
+
+def _possible_range(evidence: Evidence) -> tuple[float, float] | None:
+    """Return between which numbers an effect lies, from the limits of the outcome; None where these are not known."""
+    limits, rule = evidence.study.limits, getattr(evidence.study.estimand, "equivariance", None)
+    if limits is None and np.isin(evidence.rows.outcome, (0.0, 1.0)).all():
+        limits = (0.0, 1.0)
+    if limits is None or rule is None or rule.power != 1 or evidence.rows.instrument is not None:
+        return None
+    low, high = limits
+    return (low, high) if rule.moves == 1 else (low - high, high - low) if rule.moves == 0 else None
+
+
+def ranking(verdict: Assessment) -> Check | None:
+    """Those predicted to gain more do gain more, or at least not less."""
+    if verdict.rate is None:
+        return None
+    figure = f"AUTOC {estimate(verdict.rate.autoc.value, verdict.rate.autoc.interval)}"
+    if verdict.ranking == BACKWARDS:
+        sentence = "The prediction ranks backwards: those predicted to gain most gain least."
+        return Check("ranking", FAILED, figure, sentence, "Look for a sign or a label that is turned round.")
+    words = "ranks" if verdict.ranking == RANKS else "does not rank backwards"
+    return passed("ranking", figure, f"The prediction {words}.")
+
+
+def skewness(verdict: Assessment) -> Check | None:
+    """Residuals are not too skewed for the number of rows in a bin."""
+    if verdict.is_constant:
+        return None
+    figure = f"{verdict.skewness:.2f}"
+    if verdict.skewness <= MOST_SKEW:
+        return passed("skewness", figure, "Residuals are not too skewed for the rows of a bin.")
+    sentence = f"Residuals are strongly skewed for the rows of a bin (above {MOST_SKEW}): the bins test is left out."
+    return Check("skewness", WARNING, figure, sentence, "Use fewer bins or more rows, or judge a bounded outcome.")

@@ -1,0 +1,123 @@
+"""The rows of a study on Dask: nothing is computed before it is needed; what has no summary form is refused."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from orthocal.assessment import Assessment
+from orthocal.assessment.parts import Check
+from orthocal.calibrators import Calibrator
+from orthocal.engines.protocol import require_share
+from orthocal.errors import OrthocalError
+from orthocal.maps import Map
+from orthocal.nuisances.learners import Recipe
+from orthocal.study.checks import checks_of_verdict
+from orthocal.study.columns import require_columns_in
+
+if TYPE_CHECKING:
+    from orthocal.study.study import Study
+
+SAMPLE = 200_000
+"""Rows that nuisances are learnt on where there are too many for memory, if nothing else is asked for."""
+
+
+class DaskStudyRows:
+    """Rows of a dask.dataframe."""
+
+    def __init__(self, study: Study) -> None:
+        self.study, self.frame = study, study.data
+        self.columns = [str(name) for name in study.data.columns]
+        self.size = f"{study.data.npartitions:,} partitions"
+
+    @property
+    def count(self) -> int:
+        """How many rows there are, in a pass over them."""
+        return int(self.engine.count)
+
+    @cached_property
+    def engine(self) -> Any:
+        """The frame; nothing is computed yet."""
+        from orthocal.engines.dask.engine import DaskEngine
+
+        study = self.study
+        sample = SAMPLE if study.sample is None else study.sample
+        return DaskEngine(
+            frame=self.frame,
+            roles=study.roles,
+            effect=study.estimand,
+            folds=study.folds,
+            recipe=Recipe(study.learners, study.clip, study.random_state, study.n_jobs, sample),
+            exact=study.exact,
+        )
+
+    def predicted(self, given: Any, name: str) -> str:
+        """Return a column by its name; a model's predictions become one, partition by partition."""
+        if isinstance(given, str):
+            require_columns_in(self.columns, {given: "prediction"})
+            return given
+        raise OrthocalError(
+            f"Predictions must be a column on Dask; {name!r} is a {type(given).__name__}. Add them to the frame, for a model by "
+            "frame.assign(tau=frame[names].map_partitions(model.predict))."
+        )
+
+    def subgroups(self, by: Any) -> dict[str, str]:
+        """Return columns of subgroups."""
+        if isinstance(by, Mapping):
+            raise OrthocalError("`by` must name columns on Dask; it is a mapping. Add the subgroups to the frame.")
+        require_columns_in(self.columns, dict.fromkeys(by, "subgroup"))
+        return {name: name for name in by}
+
+    def held_out(self, holdout: Any) -> float | str:
+        """Return the share of rows held out, or the column that says which."""
+        if isinstance(holdout, str):
+            require_columns_in(self.columns, {holdout: "holdout"})
+            return holdout
+        if np.ndim(holdout) > 0:
+            raise OrthocalError("`holdout` must be a share or a column on Dask; it is an array. Add it to the frame.")
+        require_share(holdout)
+        return float(holdout)
+
+    def counted(self, holdout: Any) -> tuple[int, int]:
+        """Return how many rows a map is fitted on, and how many it is judged on."""
+        found: tuple[int, int] = self.engine.sides(self.held_out(holdout))
+        return found
+
+    def require_method(self, method: str | Calibrator) -> None:
+        """Sums are enough for the method."""
+        from orthocal.engines.dask.engine import require_summed
+
+        require_summed(method)
+
+    data_checks: tuple[Check, ...] = ()
+
+    def require_checks(self) -> tuple[Check, ...]:
+        """Refuse: checks look at single rows."""
+        raise OrthocalError(
+            "`checks` must have rows in memory; this study's are on Dask. Check a sample: "
+            "Study(frame.sample(frac=0.01).compute(), ...).checks()"
+        )
+
+    def checks_of(self, given: Any, name: str | None = None) -> tuple[Check, ...]:
+        """Return none: checks of single rows have no summary form."""
+        del given, name
+        return ()
+
+    def checks_of_verdict(self, verdict: Assessment) -> tuple[Check, ...]:
+        """Checks of what a verdict found."""
+        return checks_of_verdict(verdict)
+
+    def warn_if_shipped(self, prediction: str) -> None:
+        """Say nothing: a column does not tell where it comes from."""
+
+    def remember(self, prediction: str, map_: Map) -> None:
+        """Remember nothing."""
+
+    def with_calibrated(self, name: str, map_: Map) -> Any:
+        """Return the frame with a column of calibrated predictions."""
+        from orthocal.engines.dask.calibrator import calibrated_column
+
+        return self.frame.assign(**{f"{name}_calibrated": calibrated_column(map_, self.frame[name])})

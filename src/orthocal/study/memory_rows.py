@@ -1,0 +1,170 @@
+"""The rows of a study in memory: columns found, engine made, predictions and subgroups looked up."""
+
+from __future__ import annotations
+
+import hashlib
+import warnings
+from collections.abc import Mapping
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from orthocal.arrays import Booleans, Floats, Labels
+from orthocal.assessment import Assessment
+from orthocal.assessment.parts import Check
+from orthocal.calibrators import Calibrator, new_calibrator
+from orthocal.engines.memory import MemoryEngine
+from orthocal.engines.protocol import held_out, require_share
+from orthocal.errors import HonestyWarning, OrthocalError
+from orthocal.maps import Map
+from orthocal.nuisances.learners import Recipe
+from orthocal.observations import as_groups, as_labels, as_numbers, observe
+from orthocal.study.checks import Evidence, checks_of_data, checks_of_prediction, checks_of_verdict
+from orthocal.study.columns import MemoryTable, require_columns_in
+
+if TYPE_CHECKING:
+    from orthocal.study.study import Study
+
+
+class MemoryStudyRows:
+    """Rows in memory."""
+
+    def __init__(self, study: Study) -> None:
+        if study.sample is not None or study.exact:
+            raise OrthocalError("`sample` and `exact` must be left out in memory, where all rows are used, exactly.")
+        self.study, self.table = study, MemoryTable(study.data)
+        self.columns, self.count = self.table.columns, len(self.table)
+        self.size = f"{self.count:,} rows"
+        self._shipped: set[bytes] = set()
+
+    @cached_property
+    def engine(self) -> MemoryEngine:
+        """The rows, checked as far as they can be without learning anything."""
+        study, roles, table, n = self.study, self.study.roles, self.table, self.count
+        X = table.covariates(roles.covariates)
+        labels = {
+            name: None if column is None else as_labels(table.column(column), column, n)
+            for name, column in (("groups", roles.groups), ("key", roles.key))
+        }
+        weight = (
+            None
+            if roles.sample_weight is None
+            else as_numbers(table.column(roles.sample_weight), study.weight or "", n)
+        )
+        treatment = as_labels(table.column(roles.treatment), roles.treatment, n)
+        engine = MemoryEngine(
+            effect=study.estimand,
+            observations=observe(
+                X,
+                as_numbers(table.column(roles.outcome), roles.outcome, n),
+                treatment=treatment,
+                instrument=self._instrument,
+                sample_weight=weight,
+                **labels,
+            ),
+            X=X,
+            nuisances={name: self._known(value) for name, value in roles.nuisances.items()},
+            folds=study.folds if roles.fold is None else as_labels(table.column(roles.fold), roles.fold, n),
+            recipe=Recipe(study.learners, study.clip, study.random_state, study.n_jobs),
+        )
+        _ = engine.to_learn  # what is wrong with the columns is said now
+        return engine
+
+    @property
+    def _instrument(self) -> Labels | None:
+        """The instrument as 0 and 1: which of two labels is called 1 does not change the effect."""
+        name = self.study.roles.instrument
+        if name is None:
+            return None
+        labels = as_labels(self.table.column(name), name, self.count)
+        values = np.unique(labels)
+        return (
+            labels
+            if len(values) != 2 or set(values.tolist()) <= {0, 1}
+            else np.asarray(labels == values[1]).astype(int)
+        )
+
+    def _known(self, value: Any) -> Any:
+        return as_numbers(self.table.column(value), value, self.count) if isinstance(value, str) else value
+
+    def predicted(self, given: Any, name: str) -> Floats:
+        """Return a column, an array or what a model predicts, as predictions of these rows."""
+        if isinstance(given, str):
+            require_columns_in(self.columns, {given: "prediction"})
+            return as_numbers(self.table.column(given), given, self.count)
+        if callable(given) or hasattr(given, "effect") or hasattr(given, "predict"):
+            return self.engine.predicted(given)
+        return as_numbers(given, name, self.count)
+
+    def subgroups(self, by: Any) -> dict[str, Labels]:
+        """Return subgroups by name."""
+        if not isinstance(by, Mapping):
+            require_columns_in(self.columns, dict.fromkeys(by, "subgroup"))
+            by = {name: self.table.column(name) for name in by}
+        return {name: as_groups(values, name, self.count) for name, values in by.items()}
+
+    def held_out(self, holdout: Any) -> float | Booleans:
+        """Return the share of rows held out, or which rows."""
+        if isinstance(holdout, str):
+            require_columns_in(self.columns, {holdout: "holdout"})
+            return held_out(self.table.column(holdout), holdout, self.count)
+        if np.ndim(holdout) > 0:
+            return held_out(holdout, "holdout", self.count)
+        require_share(holdout)
+        return float(holdout)
+
+    def counted(self, holdout: Any) -> tuple[int, int]:
+        """Return how many rows a map is fitted on, and how many it is judged on."""
+        fitted, judged = self.engine.sides(self.held_out(holdout))
+        return len(fitted), len(judged)
+
+    def require_method(self, method: str | Calibrator) -> None:
+        """There is such a method."""
+        new_calibrator(method)
+
+    @cached_property
+    def evidence(self) -> Evidence:
+        """All that checks look at."""
+        return Evidence(self.study, self.table, self.engine)
+
+    @cached_property
+    def data_checks(self) -> tuple[Check, ...]:
+        """Checks of the data."""
+        return checks_of_data(self.evidence)
+
+    def require_checks(self) -> tuple[Check, ...]:
+        """Return the checks of the data."""
+        return self.data_checks
+
+    def checks_of(self, given: Any, name: str | None = None) -> tuple[Check, ...]:
+        """Checks of a prediction."""
+        return checks_of_prediction(self.evidence, self.predicted(given, name or str(given)), name or str(given))
+
+    def checks_of_verdict(self, verdict: Assessment) -> tuple[Check, ...]:
+        """Checks of what a verdict found."""
+        return checks_of_verdict(verdict)
+
+    def warn_if_shipped(self, prediction: Floats) -> None:
+        """Warn where predictions are what a map made of them that was fitted on these rows."""
+        if _digest(prediction) in self._shipped:
+            warnings.warn(
+                "These predictions were calibrated by a map that was fitted on the rows of this study, which flatter it. Judge "
+                "them on other rows; the verdict of `calibrate` rests on rows that the map had not seen.",
+                HonestyWarning,
+                stacklevel=3,
+            )
+
+    def remember(self, prediction: Floats, map_: Map) -> None:
+        """Remember what a map that ships makes of these rows."""
+        self._shipped.add(_digest(map_.predict(prediction)))
+
+    def with_calibrated(self, name: str, map_: Map) -> Any:
+        """Return the table with a column of calibrated predictions."""
+        if name not in self.columns:
+            raise OrthocalError(f"The table must have the prediction; {name!r} is not a column of it. Use map.predict.")
+        return self.table.with_column(f"{name}_calibrated", map_.predict(self.predicted(name, name)))
+
+
+def _digest(values: Floats) -> bytes:
+    return hashlib.sha256(np.ascontiguousarray(values).tobytes()).digest()

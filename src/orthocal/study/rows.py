@@ -1,0 +1,84 @@
+"""What a study asks of its rows, wherever they are."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, Protocol
+
+from orthocal.assessment import Assessment
+from orthocal.assessment.parts import Check
+from orthocal.calibrators import Calibrator
+from orthocal.maps import Map
+
+
+class StudyRows(Protocol):
+    """What a study asks of its rows."""
+
+    @property
+    def columns(self) -> list[str]:
+        """The names of all columns."""
+        ...
+
+    @property
+    def count(self) -> int:
+        """How many rows there are."""
+        ...
+
+    @property
+    def size(self) -> str:
+        """How many rows there are, in words, as far as that is known without looking."""
+        ...
+
+    @property
+    def engine(self) -> Any:
+        """What learns, fits and judges."""
+        ...
+
+    @property
+    def data_checks(self) -> tuple[Check, ...]:
+        """Checks of the data."""
+        ...
+
+    def require_checks(self) -> tuple[Check, ...]:
+        """Return the checks of the data, or say why there are none."""
+        ...
+
+    def predicted(self, given: Any, name: str) -> Any:
+        """Return a column, an array or what a model predicts, as predictions of these rows."""
+        ...
+
+    def subgroups(self, by: Any) -> Mapping[str, Any]:
+        """Return subgroups by name."""
+        ...
+
+    def held_out(self, holdout: Any) -> Any:
+        """Return the share of rows held out, or which rows."""
+        ...
+
+    def counted(self, holdout: Any) -> tuple[int, int]:
+        """Return how many rows a map is fitted on, and how many it is judged on."""
+        ...
+
+    def require_method(self, method: str | Calibrator) -> None:
+        """There is such a method, and it works on these rows."""
+        ...
+
+    def checks_of(self, given: Any, name: str | None = None) -> tuple[Check, ...]:
+        """Checks of a prediction."""
+        ...
+
+    def checks_of_verdict(self, verdict: Assessment) -> tuple[Check, ...]:
+        """Checks of what a verdict found."""
+        ...
+
+    def warn_if_shipped(self, prediction: Any) -> None:
+        """Warn where predictions are what a map made of them that was fitted on these rows."""
+        ...
+
+    def remember(self, prediction: Any, map_: Map) -> None:
+        """Remember what a map that ships makes of these rows."""
+        ...
+
+    def with_calibrated(self, name: str, map_: Map) -> Any:
+        """Return the table with a column of calibrated predictions."""
+        ...

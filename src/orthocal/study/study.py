@@ -1,0 +1,298 @@
+"""The front door: a table, the part each column plays, an effect, and the nuisances learnt for it once."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import KW_ONLY, dataclass, replace
+from functools import cached_property
+from typing import Any, cast
+
+from orthocal.assessment import Comparison
+from orthocal.assessment.parts import Check
+from orthocal.assessment.records import Settings
+from orthocal.calibrators import Calibrator
+from orthocal.effects import Effect
+from orthocal.errors import OrthocalError
+from orthocal.roles import Roles
+from orthocal.study.calibration import Calibration, about_map, calibrated
+from orthocal.study.dask_rows import DaskStudyRows
+from orthocal.study.memory_rows import MemoryStudyRows
+from orthocal.study.parts import effect_with_arms, roles_of
+from orthocal.study.rows import StudyRows
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Study:
+    """A table, the part each column plays, an effect, and the nuisances learnt for it once: what a user works with.
+
+    Everything that is asked of a study is answered from one orthogonal loss, whose nuisances are learnt on first need and shared
+    by every prediction. A study keeps references, not copies, and does not change.
+
+    Parameters
+    ----------
+    data : pandas, polars or pyarrow table, path of one (.csv, .csv.gz, .parquet), or dask.dataframe
+        One row per person. On Dask the same calls work; what has no summary form there is refused.
+    outcome, treatment : str
+        Columns.
+    covariates : list of str or "all"
+        Columns measured **before** treatment; they are named, never guessed. ``"all"`` means every column without another part,
+        and asks for `predictions` to be named. ``[]`` is allowed with a known propensity; covariates would narrow the intervals.
+    exclude : list of str, optional
+        Columns that are no covariates: all others are, but for `predictions`, which must then be named.
+    predictions : list of str
+        Columns of predictions, which are no covariates.
+    effect : str or Effect, default "cate"
+    arm, control : object, optional
+        Values of the treatment to compare; 1 and 0 by default.
+    instrument : str, optional
+        Column of the instrument (effect "late"); two values, of any type.
+    propensity : number, str or callable, optional
+        Known probability of the arm (of the instrument, where there is one): a number, a column, or a function of the covariates.
+    weight, groups, key : str, optional
+        Columns of sample weights, of clusters (which are kept whole) and of what tells rows apart, by which folds are drawn.
+    nuisances : mapping, optional
+        Other known nuisances by name: a number, a column, an array or a function of the covariates.
+    learners : mapping or str, optional
+        scikit-learn estimators by nuisance name or role; or one kind for all: "boosting" (the default), "linear" or "forest".
+    limits : (float, float), optional
+        Between which the outcome always lies; 0 and 1 are found. Predictions beyond what they allow are reported.
+    tolerance : float, optional
+        The error that would matter, in units of the effect; see `Assessment`.
+    level : float, default 0.95
+        Confidence level.
+    folds : int or str, default 5
+        Number of folds of cross-fitting, or a column of fold labels.
+    clip, random_state, n_jobs
+        As in `orthogonal_loss`.
+    sample, exact : int, bool, optional
+        On Dask: rows that nuisances are learnt on (200,000 by default), and whether isotonic maps are those of all rows.
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> from orthocal.datasets import simulate_cate
+    >>> data = simulate_cate(n=2000, confounding=0, random_state=0)
+    >>> trial = pd.DataFrame({"age": data.X[:, 0], "spend": data.y, "mailed": data.treatment, "tau": 2 * data.effect})
+    >>> study = Study(trial, outcome="spend", treatment="mailed", covariates=["age"], propensity=0.5)
+    >>> study
+    Study(effect of mailed on spend: CATE(arm=1, control=0); 2,000 rows; covariates: age)
+    >>> verdict = study.assess("tau")
+    >>> verdict.status, verdict.ranking
+    ('miscalibrated', 'ranks')
+    """
+
+    data: Any
+    _: KW_ONLY
+    outcome: str
+    treatment: str
+    covariates: Sequence[str] | str | None = None
+    exclude: Sequence[str] | None = None
+    predictions: Sequence[str] = ()
+    effect: str | Effect = "cate"
+    arm: Any = None
+    control: Any = None
+    instrument: str | None = None
+    propensity: Any = None
+    weight: str | None = None
+    groups: str | None = None
+    key: str | None = None
+    nuisances: Mapping[str, Any] | None = None
+    learners: Mapping[str, Any] | str | None = None
+    limits: tuple[float, float] | None = None
+    tolerance: float | None = None
+    level: float = 0.95
+    folds: int | str = 5
+    clip: float = 0.01
+    random_state: int = 0
+    n_jobs: int | None = None
+    sample: int | None = None
+    exact: bool = False
+
+    def __post_init__(self) -> None:
+        Settings(level=self.level, tolerance=self.tolerance)
+        _ = self.rows.engine
+
+    def __repr__(self) -> str:
+        names = ", ".join(self.roles.covariates) or "none"
+        what = f"effect of {self.treatment} on {self.outcome}: {self.estimand!r}"
+        return f"Study({what}; {self.rows.size}; covariates: {names})"
+
+    @cached_property
+    def estimand(self) -> Effect:
+        """The effect, with the arms that were named."""
+        return effect_with_arms(self.effect, {"arm": self.arm, "control": self.control})
+
+    @cached_property
+    def rows(self) -> StudyRows:
+        """The rows, wherever they are."""
+        kind = DaskStudyRows if hasattr(self.data, "to_delayed") else MemoryStudyRows
+        return kind(self)
+
+    @cached_property
+    def roles(self) -> Roles:
+        """Which column plays which part."""
+        return roles_of(self, self.rows.columns)
+
+    def checks(self) -> tuple[Check, ...]:
+        """Return named checks of the data, and of the predictions that the study names, before anything is believed."""
+        named = self._named(None)
+        return (*self.rows.require_checks(), *(check for name in named for check in self.rows.checks_of(name)))
+
+    def assess(
+        self,
+        prediction: Any = None,
+        *,
+        bins: int = 10,
+        cost: float | None = None,
+        by: Any = None,
+        draws: int = 1000,
+        redraws: int = 0,
+    ) -> Any:
+        """Judge predictions on all rows of the study, which no model that made them may have seen.
+
+        Parameters
+        ----------
+        prediction : str, list of str, or mapping of names to columns, arrays or models; optional
+            A column gives an `Assessment`; several give a dict. The study's `predictions` by default.
+        bins, cost, draws
+            As in `orthocal.assess`.
+        by : str, list of str, or mapping of names to arrays, optional
+            Columns of subgroups to judge apart; missing values are a subgroup.
+        redraws : int, default 0
+            The error is estimated again with so many other draws of the folds, to show how it moves.
+
+        Returns
+        -------
+        Assessment, or dict of str to Assessment
+
+        Examples
+        --------
+        >>> import pandas as pd
+        >>> from orthocal.datasets import simulate_cate
+        >>> data = simulate_cate(n=2000, confounding=0, random_state=0)
+        >>> trial = pd.DataFrame({"y": data.y, "a": data.treatment, "tau": data.effect})
+        >>> study = Study(trial, outcome="y", treatment="a", covariates=[], propensity=0.5)
+        >>> both = study.assess({"tau": "tau", "twice": 2 * trial["tau"]})
+        >>> {name: verdict.status for name, verdict in both.items()}
+        {'tau': 'calibrated', 'twice': 'miscalibrated'}
+        """
+        settings = self._settings(bins, cost, by, draws)
+        found = {}
+        for name, given in self._named(prediction).items():
+            own = self.rows.predicted(given, name)
+            self.rows.warn_if_shipped(own)
+            verdict = self.rows.engine.judge(own, settings)
+            checks = (*self.rows.data_checks, *self.rows.checks_of(given, name), *self.rows.checks_of_verdict(verdict))
+            again = (verdict.error, *self.rows.engine.judged_again(own, redraws)) if redraws else ()
+            found[name] = replace(verdict, checks=checks, redraws=again if len(again) > 1 else ())
+        return found if not isinstance(prediction, str) else found[prediction]
+
+    def calibrate(
+        self,
+        prediction: Any = None,
+        method: str | Calibrator = "auto",
+        *,
+        holdout: float | str | Any = 0.3,
+        bins: int = 10,
+        cost: float | None = None,
+        by: Any = None,
+        draws: int = 1000,
+        redraws: int = 0,
+    ) -> Any:
+        """Calibrate predictions, judge them before and after on rows the map never saw, and recommend what to use.
+
+        Parameters
+        ----------
+        prediction : str, list of str, or mapping of names to columns, arrays or models; optional
+            A column gives a `Calibration`; several give a dict. The study's `predictions` by default.
+        method : str or calibrator, default "auto"
+        holdout : float or str, default 0.3
+            Share of the rows kept for the verdict, or a column of truth values (judge on later months); 0 keeps none.
+        bins, cost, by, draws
+            As in `assess`.
+        redraws : int, default 0
+            The whole job is done again with so many other draws of the folds, to show how the error moves.
+
+        Returns
+        -------
+        Calibration, or dict of str to Calibration
+        """
+        settings = self._settings(bins, cost, by, draws)
+        held = self.rows.held_out(holdout)
+        self.rows.require_method(method)
+        found = {}
+        for name, given in self._named(prediction).items():
+            own = self.rows.predicted(given, name)
+            done = calibrated(
+                self.rows.engine,
+                own,
+                method,
+                held,
+                settings,
+                checks=(*self.rows.data_checks, *self.rows.checks_of(given, name)),
+                more_checks=self.rows.checks_of_verdict,
+                redraws=redraws,
+            )
+            about = about_map(self, name, done)
+            found[name] = Calibration(name=name, about=about, study=self, **done)
+            self.rows.remember(own, done["map"])
+        return found if not isinstance(prediction, str) else found[prediction]
+
+    def compare(self, one: Any, other: Any, *, cost: float | None = None) -> Comparison:
+        """Compare two predictions as rivals, by their mean loss, row by row.
+
+        Parameters
+        ----------
+        one, other : str, array or model
+            A column, or anything that `assess` takes by name.
+        cost : float, optional
+            As in `orthocal.compare`.
+
+        Examples
+        --------
+        >>> import pandas as pd
+        >>> from orthocal.datasets import simulate_cate
+        >>> data = simulate_cate(n=2000, confounding=0, random_state=0)
+        >>> trial = pd.DataFrame({"y": data.y, "a": data.treatment, "forest": data.effect, "lasso": 2 * data.effect})
+        >>> study = Study(trial, outcome="y", treatment="a", covariates=[], propensity=0.5)
+        >>> study.compare("forest", "lasso").verdict
+        'forest has the lower loss'
+        """
+        names = tuple(
+            given if isinstance(given, str) else place for given, place in ((one, "first"), (other, "second"))
+        )
+        if names[0] == names[1]:
+            raise OrthocalError(f"Two different predictions must be compared; both are {names[0]!r}.")
+        first, second = (self.rows.predicted(given, name) for given, name in zip((one, other), names, strict=True))
+        return cast("Comparison", self.rows.engine.compare(first, second, self._settings(10, cost, None, 1), names))
+
+    def with_calibrated(self, done: Calibration) -> Any:
+        """Return the table with a column of calibrated predictions."""
+        return self.rows.with_calibrated(done.name, done.map)
+
+    def _settings(self, bins: int, cost: float | None, by: Any, draws: int) -> Settings:
+        named = [by] if isinstance(by, str) else by
+        return Settings(
+            bins=bins,
+            level=self.level,
+            tolerance=self.tolerance,
+            cost=cost,
+            by=self.rows.subgroups(named or ()),
+            draws=draws,
+            random_state=self.random_state,
+        )
+
+    def _named(self, prediction: Any) -> dict[str, Any]:
+        """Return predictions by name."""
+        if prediction is None:
+            prediction = self.predictions
+        if isinstance(prediction, str):
+            return {prediction: prediction}
+        if isinstance(prediction, Mapping):
+            return dict(prediction)
+        if isinstance(prediction, Sequence) and all(isinstance(name, str) for name in prediction):
+            return {name: name for name in prediction}
+        raise OrthocalError(
+            f"`prediction` must be a column, a list of columns, or a mapping of names to columns, arrays or models; it is a "
+            f"{type(prediction).__name__}. Pass {{'name': it}}."
+        )
