@@ -53,7 +53,10 @@ COMMANDS = [
     Command("a", ("assess", DATA, *QUICK, "--out", "a"), SEEDS, 5),
     Command("t", ("apply", "map.json", *TAU, "--out", "t/table.csv", "--overwrite"), ((DATA,), ("other.csv",)), 5),
     Command(
-        "s", ("export", "map.json", "--format", "json", "--out", "s/map", "--overwrite"), ((), ("--format", "sql")), 5
+        "s",
+        ("export", "map.json", "--out", "s/map", "--overwrite"),
+        (("--format", "json"), ("--format", "sql")),
+        5,
     ),
     Command("d", ("demo", "--method", "linear", "--jobs", "1", "--out", "d"), SEEDS, 1),
 ]

@@ -1,26 +1,40 @@
 """Reports to look at: of a job that mends, of one verdict, of several, and of a quantile."""
 
 import warnings
+from dataclasses import replace
 
 import numpy as np
 
 from orthocal import assess, orthogonal_loss
+from orthocal.assessment.parts import Check
 from orthocal.assessment.records import Settings
 from orthocal.datasets import simulate_cate, simulate_quantile
 from orthocal.effects import new_effect
 from orthocal.engines.memory import MemoryEngine
-from orthocal.engines.verification import calibrate_and_verify
 from orthocal.nuisances.learners import Recipe
 from orthocal.observations import observe
 from orthocal.reporting.page import report
+from orthocal.study import Calibration
+from orthocal.study.calibration import calibrated
+from orthocal.study.checks import checks_of_verdict
 
 HOW = {"data": "simulated <rows> & more", "seed": "0"}
 
 
-def verified(effect, method, rows, X, *, cost=None, seeds=3, **settings):
+def verified(effect, method, rows, X, *, cost=None, redraws=2, holdout=0.3, by=None, **settings):
     """A calibration of rows in memory with its verdicts."""
-    engine = MemoryEngine(effect=new_effect(effect), observations=rows, X=X, **settings)
-    return calibrate_and_verify(engine, method, Settings(cost=cost), seeds=seeds)
+    engine = MemoryEngine(effect=new_effect(effect), observations=replace(rows, prediction=None), X=X, **settings)
+    done = calibrated(
+        engine,
+        rows.prediction,
+        method,
+        holdout,
+        Settings(cost=cost, by=by or {}),
+        checks=(Check("positivity", "passed", "0% clipped", "Every row could have had either treatment."),),
+        more_checks=checks_of_verdict,
+        redraws=redraws,
+    )
+    return Calibration(name="tau", **done)
 
 
 def job(n=3000, prediction=lambda effect: 1 + 2 * effect, holdout=0.5, method="linear", **settings):

@@ -15,6 +15,7 @@ PLAN = """\
 data        {data}, 600 rows
 effect      CATE(arm=1, control=0): The average effect of the arm against the control among people alike in the covariates, \
 E[Y(arm) - Y(control) | X].
+contrast    a 1 against 0
 outcome     y
 treatment   a
 prediction  tau
@@ -22,9 +23,10 @@ clusters    x0
 subgroups   a
 covariates  6: x1, x2, x3, x4, other, more
 learners    HistGradientBoostingRegressor for outcome_control, outcome_treated; known: propensity
-folds       4, draws of them 3: 24 learner fits
+folds       4, draws of them 1: 8 learner fits
 clip        fitted propensities are kept inside [0.02, 0.98]
 seed        1
+time        seconds
 method      linear
 map         fitted on 480 rows
 verdict     on 120 rows the map never sees
@@ -48,6 +50,8 @@ def test_a_dry_run_says_what_would_be_done_and_does_nothing(table, tmp_path, cap
         "x0",
         "--by",
         "a",
+        "--covariates",
+        "all",
     ]
     arguments += ["--folds", "4", "--clip", "0.02", "--method", "linear", "--holdout", "0.2", "--out", out, "--dry-run"]
     assert run(*arguments) == 0
@@ -57,7 +61,8 @@ def test_a_dry_run_says_what_would_be_done_and_does_nothing(table, tmp_path, cap
     assert not out.exists()
     assert run(*arguments, "--json") == 0
     assert json.loads(capsys.readouterr().out)["plan"]["seed"] == "1"
-    assert run("assess", data, *COMMON, "--prediction", "tau", "--prediction", "other", "--dry-run", "--out", out) == 0
+    words = ["--prediction", "tau", "--prediction", "other", "--covariates", "all", "--redraws", "2"]
+    assert run("assess", data, *COMMON, *words, "--dry-run", "--out", out) == 0
     said = capsys.readouterr().err
     assert "prediction  tau, other\n" in said
     assert "covariates  6: x0, x1, x2, x3, x4, more\n" in said
@@ -65,7 +70,7 @@ def test_a_dry_run_says_what_would_be_done_and_does_nothing(table, tmp_path, cap
     assert not out.exists()
 
 
-def test_a_plan_names_a_few_covariates_and_counts_the_rest(table, tmp_path, capsys):
+def test_a_plan_names_every_covariate(table, tmp_path, capsys):
     for j in range(10):
         table = table.append_column(f"z{j}", table["x0"])
     parquet.write_table(table, tmp_path / "data.parquet")
@@ -75,13 +80,18 @@ def test_a_plan_names_a_few_covariates_and_counts_the_rest(table, tmp_path, caps
         *COMMON,
         "--prediction",
         "tau",
+        "--covariates",
+        "all",
+        "--cost",
+        "2",
         "--dry-run",
         "--out",
         tmp_path / "out",
     ]
     assert run(*common, "--holdout", "0") == 0
     said = capsys.readouterr().err
-    assert "covariates  16: x0, x1, x2, x3, x4, other, z0, z1 and 8 more\n" in said
+    assert "covariates  16: x0, x1, x2, x3, x4, other, z0, z1, z2, z3, z4, z5, z6, z7, z8, z9\n" in said
+    assert "cost        2 for treating one person\n" in said
     assert "draws of them 1: 15 learner fits" in said
     assert "verdict     none: no rows are held out" in said
 
@@ -107,7 +117,7 @@ def test_progress_is_for_terminals_only(monkeypatch, capsys):
     assert "10/10" in capsys.readouterr().err
 
 
-def test_the_plan_foretells_the_rows_of_the_job(table, tmp_path, capsys):
+def test_the_plan_predicts_the_rows_of_the_job(table, tmp_path, capsys):
     """Clusters of unequal size: which are held out decides how many rows are."""
     clusters = np.repeat(np.arange(30), np.arange(1, 61, 2)[:30])[: table.num_rows]
     clusters = np.concatenate([clusters, np.arange(1000, 1000 + table.num_rows - len(clusters))])
@@ -122,6 +132,8 @@ def test_the_plan_foretells_the_rows_of_the_job(table, tmp_path, capsys):
         "0.5",
         "--groups",
         "g",
+        "--covariates",
+        "x0,x1",
     ]
     assert run(*arguments, "--method", "linear", "--folds", "3", "--json", "--out", tmp_path / "out") == 0
     said = capsys.readouterr()
@@ -134,4 +146,4 @@ def test_covariates_must_not_give_the_answer_away(table, tmp_path, capsys):
     for name in ("y", "a"):
         arguments = ["assess", tmp_path / "d.csv", *COMMON, "--prediction", "tau", "--covariates", f"x0,{name}"]
         assert run(*arguments, "--out", tmp_path / "out") == 2
-        assert f"{name!r} is one" in capsys.readouterr().err
+        assert f"{name!r} is it" in capsys.readouterr().err

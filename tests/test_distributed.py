@@ -292,7 +292,7 @@ def test_a_tail_mean_is_learnt_on_a_sample_whatever_the_partitions():
     maps = []
     for parts in (1, 4):
         found = CausalCalibrator(
-            effect=orthocal.CVaRUnderTreatment(0.9),
+            effect=orthocal.CVaRUnderTreatment(tail=0.1),
             method="linear",
             sample=3000,
             folds=2,

@@ -170,7 +170,7 @@ def test_hajek_weights_average_one_in_every_fold(quantile):
 @pytest.mark.parametrize(
     ("effect", "truth", "learners"),
     [
-        (CVaRUnderTreatment(0.75), lambda m, s: m + s * norm.pdf(norm.ppf(0.75)) / 0.25, FAST_ARMS),
+        (CVaRUnderTreatment(tail=0.25), lambda m, s: m + s * norm.pdf(norm.ppf(0.75)) / 0.25, FAST_ARMS),
         (ExpectileUnderTreatment(0.5), lambda m, s: m, FAST_LAW),
     ],
 )
@@ -273,8 +273,8 @@ def test_an_own_effect_by_its_formula():
         (QuantileUnderTreatment(1.0), {}, "`quantile` must lie strictly between 0 and 1"),
         (QuantileUnderTreatment(0.5, arm=9), {}, "`arm`=9 must occur"),
         ("quantile", {"prediction": None}, "Effect 'quantile' must have a `prediction`"),
-        (CVaRUnderTreatment(0), {}, "`level` must lie strictly between 0 and 1"),
-        (ExpectileUnderTreatment(2), {}, "`level` must lie strictly between 0 and 1"),
+        (CVaRUnderTreatment(tail=0), {}, "`tail` must lie strictly between 0 and 1"),
+        (ExpectileUnderTreatment(2), {}, "`expectile` must lie strictly between 0 and 1"),
         ("overlap", {"treatment": np.arange(400) % 3}, "`treatment` must be 0 or 1"),
     ],
 )

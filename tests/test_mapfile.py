@@ -37,7 +37,7 @@ STEP = {"format": FORMAT, "version": 1, "shape": "step", "edges": [0.0, 1.0], "v
         ({"values": ["1", "2", "3"]}, "`values` of a map file must hold numbers; it holds '1'"),
         ({"values": [1.0, True, 2.0]}, "`values` of a map file must hold numbers; it holds True"),
         ({"values": None}, "`values` of a map file must hold numbers; it holds None"),
-        ({"note": 1}, "must have format, version, shape, edges, values only; this one has 'note' too"),
+        ({"note": 1}, "must have format, version, about, shape, edges, values only; this one has 'note' too"),
     ],
 )
 def test_a_bad_file_gets_one_sentence(change, message):

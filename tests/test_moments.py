@@ -46,7 +46,9 @@ def test_a_comparison_of_partitions_is_that_of_all_rows(more, cost, parts):
 def numbers(record):
     decision = record["decision"] or {}
     flat = [
-        value for key, value in {**record, **{f"of {k}": v for k, v in decision.items()}}.items() if key != "decision"
+        value
+        for key, value in {**record, **{f"of {k}": v for k, v in decision.items()}}.items()
+        if key not in ("decision", "rivals")
     ]
     return np.hstack(flat)
 

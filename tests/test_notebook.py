@@ -73,7 +73,7 @@ def test_an_assessment_shows_verdict_table_and_picture(judged):
     assert rows["mean prediction"][0] == f"{judged.average.prediction:.4g}"
     statistic = judged.tests["linear"].statistic
     assert rows["linear test"] == (f"p < 0.0001, statistic {statistic:.4g}", "intercept 0 and slope 1")
-    slope, value, group = judged.linear_predictor.slope, judged.value, judged.groups[0]
+    slope, value, group = judged.linear_predictor.slope, judged.value, judged.subgroups[0]
     assert rows["slope"][0] == estimate(slope.value, slope.interval)
     assert rows["value at cost 0.2"][0] == estimate(value.value, value.interval)
     assert rows["error, <b>sex</b> = <script>"][0] == estimate(group.error, group.interval)

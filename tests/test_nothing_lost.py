@@ -112,7 +112,7 @@ def test_a_result_that_was_edited_is_the_users(out, data_csv, capsys):
     with (out / "report.html").open("a") as file:
         file.write("<!-- my note -->")
     before = contents(out)
-    assert calibrate(data_csv, out, "--seed", "2") == 2
+    assert calibrate(data_csv, out, "--clip", "0.02") == 2
     assert refused(capsys, out / "report.html", "changed")
     assert contents(out) == before
 

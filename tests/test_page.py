@@ -1,14 +1,11 @@
 import re
-from dataclasses import replace
 from html.parser import HTMLParser
 
 import numpy as np
 import pytest
 
 import orthocal
-from orthocal import HingeLoss, Histogram, OrthocalError, QuadraticLoss, assess
-from orthocal.assessment.parts import TestResult
-from orthocal.assessment.status import can_tell, error_that_matters, mark_of
+from orthocal import Histogram, OrthocalError, QuadraticLoss, assess
 from orthocal.formats import number
 from orthocal.reporting.page import report, report_page
 from tests.pages import WRITERS, job
@@ -64,10 +61,11 @@ def test_no_ink_is_fixed(page):
     assert 'fill="currentColor"' in drawings
 
 
-def test_a_mended_model_is_called_fixed(tmp_path):
+def test_the_page_of_a_calibration_begins_with_its_recommendation(tmp_path):
     WRITERS["mended"](tmp_path / "report.html")
     page = (tmp_path / "report.html").read_text()
-    assert "<strong>Fixed</strong>" in page
+    assert "<strong>Use the calibrated prediction</strong>" in page
+    assert "<h2>Checks</h2>" in page
     assert "<h1>Gain &amp; &lt;loss&gt;, $1000</h1>" in page
     assert "simulated &lt;rows&gt; &amp; more" in page
     for words in ("E[Y(arm) - Y(control) | X]", "chi = mu1 - mu0", "orthocal.load(", "CATE(arm=1, control=0)", "given"):
@@ -79,39 +77,23 @@ def test_a_mended_model_is_called_fixed(tmp_path):
     assert [file.name for file in tmp_path.iterdir()] == ["report.html"]
 
 
-def test_the_marks():
-    assert job().mark[1] == "Fixed"
-    assert job(prediction=lambda effect: effect).mark[1] == "Believable"
-    assert job(prediction=lambda effect: effect**3 + 2 * np.abs(effect)).mark[1] == "Still wrong"
-    assert job(n=120, prediction=lambda effect: effect).mark[:2] == ("open", "Cannot tell")
-    tone, word, sentences = job(holdout=0).mark
-    assert (tone, word) == ("bad", "Not believable")
-    assert sentences.endswith("not verified on unseen rows.")
+def test_the_tone_follows_the_recommendation():
+    assert (report_page(job()).tone, report_page(job()).mark) == ("good", "Use the calibrated prediction")
+    right = report_page(job(prediction=lambda effect: effect))
+    assert (right.tone, right.mark) == ("good", "Use the prediction")
+    few = report_page(job(n=120, prediction=lambda effect: effect))
+    assert (few.tone, few.mark) == ("open", "Collect more data")
+    unverified = report_page(job(holdout=0))
+    assert (unverified.tone, unverified.mark) == ("open", "Hold rows out")
+    assert unverified.lead.endswith("not verified on unseen rows.")
+    backwards = report_page(job(prediction=lambda effect: -effect))
+    assert (backwards.tone, backwards.mark) == ("bad", "Do not use it")
 
 
-def test_harm_is_never_called_fixed():
+def test_a_map_that_harms_is_not_recommended():
     done = job(prediction=lambda effect: 0.35 + effect, method=Histogram(bins=1))
     assert done.comparison.verdict == "harmed"
-    assert done.mark[:2] == ("bad", "Made worse: do not use the map")
-
-
-def test_too_few_rows_to_judge_are_never_called_fixed():
-    done = job()
-    calm = {"linear": TestResult(0.0, 1.0, "no sign of anything")}
-    blind = replace(done.after, minimum_detectable_error=9.0, interval=(0.0, 9.0), tests=calm)
-    unsure = replace(done, after=blind, comparison=replace(done.comparison, verdict="no detectable change"))
-    assert unsure.mark[:2] == ("open", "Cannot tell whether it is fixed")
-
-
-def test_the_sentence_names_the_size_it_compares_with():
-    rng = np.random.default_rng(0)
-    outcome = rng.standard_normal(80)
-    loss = HingeLoss(outcome, np.ones(80), np.full(80, 0.5))
-    tone, word, sentences = mark_of(assess(np.zeros(80) + 0.001 * np.arange(80), loss, bins=2, random_state=0))
-    assert (tone, word) == ("open", "Cannot tell")
-    assert "one of 0.1 would already matter" in sentences
-    nothing = assess(np.zeros(400), QuadraticLoss(0.01 * rng.standard_normal(400), np.ones(400)), random_state=0)
-    assert error_that_matters(nothing) == pytest.approx(max(map(abs, nothing.average.interval)))
+    assert done.recommendation.action == "collect more data"
 
 
 def test_several_undecided_predictions_are_not_called_wrong():
@@ -119,9 +101,9 @@ def test_several_undecided_predictions_are_not_called_wrong():
     prediction = rng.standard_normal(400)
     loss = QuadraticLoss(prediction + 30 * rng.standard_normal(400), np.ones(400))
     unsure = assess(prediction, loss, random_state=0)
-    assert report_page({"tau": unsure}).mark == "Cannot tell"
+    assert report_page({"tau": unsure}).mark == "Inconclusive"
     page = report_page({"tau": unsure, "other": unsure})
-    assert (page.tone, page.mark, page.lead) == ("open", "0 of 2 believable", "Cannot tell: tau, other.")
+    assert (page.tone, page.mark, page.lead) == ("open", "0 of 2 calibrated", "Inconclusive: tau, other.")
 
 
 @pytest.mark.parametrize(
@@ -129,17 +111,6 @@ def test_several_undecided_predictions_are_not_called_wrong():
 )
 def test_numbers_are_written_for_people(value, text):
     assert number(value) == text
-
-
-def test_silence_means_something_only_if_errors_would_be_heard():
-    rng = np.random.default_rng(0)
-    prediction = rng.standard_normal(400)
-    for noise, told in ((0.5, True), (30.0, False)):
-        verdict = assess(prediction, QuadraticLoss(prediction + noise * rng.standard_normal(400), np.ones(400)))
-        assert can_tell(verdict) is told
-        assert mark_of(verdict)[1] == ("Believable" if told else "Cannot tell")
-    constant = assess(np.full(400, 2.0), QuadraticLoss(2 + 0.1 * rng.standard_normal(400), np.ones(400)))
-    assert can_tell(constant)
 
 
 def test_an_own_loss_without_an_origin_is_reported_too(scored, tmp_path):

@@ -188,7 +188,7 @@ def test_subgroups_without_mass_have_a_test_and_no_size(tmp_path):
     prediction, loss = few_treated(n=400, share=0.3)
     by = {"treated": loss.mass.astype(int)}
     verdict = assess(prediction, loss, by=by, random_state=0)
-    without, having = verdict.groups
+    without, having = verdict.subgroups
     assert (without.error, without.interval, without.excess, without.excess_interval) == (None,) * 4
     assert 0 <= without.p_value <= without.p_value_adjusted <= 1
     assert having.error is not None

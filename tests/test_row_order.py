@@ -170,15 +170,15 @@ def test_a_verdict_on_rows_held_out(method):
         done.append(verified("cate", method, rows, c["X"], recipe=Recipe(FAST, random_state=0)))
     for name in ("before", "after", "comparison"):
         assert_alike(*(getattr(one, name).to_dict() for one in done))
-    assert_alike(*(one.by_seed for one in done))
-    assert len(done[0].by_seed) == 3
+    assert_alike(*(one.redraws for one in done))
+    assert len(done[0].redraws) == 3
 
 
 def test_nothing_is_done_again_where_nothing_is_learnt():
     data = simulate_cate(400, random_state=0)
     rows = observe(data.X, data.y, treatment=data.treatment, prediction=data.effect)
     done = verified("cate", "linear", rows, data.X, nuisances=data.nuisances, recipe=Recipe(random_state=0))
-    assert done.by_seed == ()
+    assert done.redraws == ()
     assert done.after is not None
 
 

@@ -41,7 +41,7 @@ def wide():
 def test_text_of_other_fields_is_kept(tmp_path):
     source, target = tmp_path / "in.csv", tmp_path / "out.csv"
     source.write_text(TEXT)
-    assert add_calibrated(MAP, source, target, "tau") == 3
+    assert add_calibrated(MAP, source, target, "tau").rows == 3
     rows = list(csv.reader(io.StringIO(TEXT)))
     got = list(csv.reader(io.StringIO(target.read_text())))
     assert [row[:-1] for row in got] == rows
@@ -51,7 +51,7 @@ def test_text_of_other_fields_is_kept(tmp_path):
 
 def test_empty_lines_are_no_rows_and_a_byte_order_mark_no_name(tmp_path):
     (tmp_path / "in.csv").write_text("\ufefftau,x\n\n1,2\n\n3,4\n\n", encoding="utf-8")
-    assert add_calibrated(MAP, tmp_path / "in.csv", tmp_path / "out.csv", "tau") == 2
+    assert add_calibrated(MAP, tmp_path / "in.csv", tmp_path / "out.csv", "tau").rows == 2
     assert (tmp_path / "out.csv").read_text() == "tau,x,tau_calibrated\n1,2,3.0\n3,4,7.0\n"
 
 
@@ -65,7 +65,7 @@ def test_columns_of_parquet_keep_their_bits(wide, tmp_path):
     source, target = tmp_path / "in.parquet", tmp_path / "out.parquet"
     parquet.write_table(wide, source, row_group_size=4)
     told = []
-    assert add_calibrated(MAP, source, target, "tau", told.append) == 10
+    assert add_calibrated(MAP, source, target, "tau", told.append).rows == 10
     assert told == [4, 8, 10]
     before, after = parquet.read_table(source), parquet.read_table(target)
     assert after.schema.remove(len(before.schema)).equals(before.schema, check_metadata=True)
@@ -118,6 +118,19 @@ def test_every_kind_to_every_other(source, target, tmp_path):
 
 
 @pytest.mark.parametrize("kind", [".csv", ".parquet"])
+def test_where_there_is_no_prediction_there_is_no_calibrated_one(kind, tmp_path):
+    """As in SQL; predictions beyond the fitted range are counted."""
+    source, target = tmp_path / f"in{kind}", tmp_path / f"out{kind}"
+    (tmp_path / "in.csv").write_text("tau,x\n1,1\n,2\nNA,3\n7,4\n")
+    parquet.write_table(pa.table({"tau": [1.0, None, float("nan"), 7.0], "x": [1, 2, 3, 4]}), tmp_path / "in.parquet")
+    assert add_calibrated(MAP, source, target, "tau", ends=(0.0, 5.0)) == (4, 2, 1)
+    if kind == ".csv":
+        assert target.read_text() == "tau,x,tau_calibrated\n1,1,3.0\n,2,\nNA,3,\n7,4,15.0\n"
+    else:
+        assert parquet.read_table(target)["tau_calibrated"].to_pylist() == [3.0, None, None, 15.0]
+
+
+@pytest.mark.parametrize("kind", [".csv", ".parquet"])
 def test_a_column_of_that_name_is_replaced_where_it_is(kind, tmp_path):
     source, target = tmp_path / f"in{kind}", tmp_path / f"out{kind}"
     (tmp_path / "in.csv").write_text("tau_calibrated,tau,x\nold,1,2\n")
@@ -132,8 +145,7 @@ def test_a_column_of_that_name_is_replaced_where_it_is(kind, tmp_path):
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ("tau\n1\n2\nNaN\n", "`tau` must be finite in every row; row 2 is nan"),
-        ("tau,x\n1,1\n2,1\n,1\n", "`tau` must hold numbers; row 2 is ''"),
+        ("tau\n1\n2\ninf\n", "`tau` must be finite in every row; row 2 is inf"),
         ("tau\n1\n2\nabc\n", "`tau` must hold numbers; row 2 is 'abc'"),
         ("tau,x\n1,1\n2,1\n3\n", "must have 2 fields, as its header has; row 2 has 1"),
         ("tao,x\n1,1\n", "The prediction column must be in the data; 'tau' is not. Did you mean 'tao'?"),
@@ -157,7 +169,6 @@ def test_bad_csv_gets_one_sentence_and_leaves_nothing(text, message, tmp_path, m
 @pytest.mark.parametrize(
     ("column", "message"),
     [
-        ([1.0, 2.0, 3.0, None], "`tau` must be finite in every row; row 3 is nan"),
         ([1.0, 2.0, 3.0, float("inf")], "`tau` must be finite in every row; row 3 is inf"),
         (["1", "2", "3", "x"], "`tau` must hold numbers; row 0 is '1'"),
     ],

@@ -42,7 +42,7 @@ def test_two_quantiles_leave_the_product_of_their_errors(one, other):
 
 
 def test_the_tail_model_takes_its_learner_from_the_outcomes_role():
-    wanted = CVaRUnderTreatment(LEVEL).nuisances(_observed())
+    wanted = CVaRUnderTreatment(tail=1 - LEVEL).nuisances(_observed())
     assert [(n.name, n.role, n.names) for n in wanted[1:]] == [("tail", "outcome", ("tail_quantile", "tail_mean"))]
 
 
@@ -57,7 +57,7 @@ def learnt_quantiles(shape, seed):
     """Standardised q, half the distance of two, and scale on fresh rows, learnt from 600 treated rows."""
     data, tail = simulate_tail(1500, shape, seed)
     arm = np.flatnonzero(data.treatment == 1)[:600]
-    nuisance = CVaRUnderTreatment(LEVEL).nuisances(_observed())[1]
+    nuisance = CVaRUnderTreatment(tail=1 - LEVEL).nuisances(_observed())[1]
     fresh, _ = simulate_tail(1000, shape, 10_000 + seed)
     learner = default_learner(nuisance).set_params(learner__random_state=seed)
     model = TailModel(learner, LEVEL, random_state=seed).fit(data.X[arm], data.y[arm])
@@ -99,7 +99,7 @@ def test_a_shape_that_varies_is_learnt():
 @pytest.mark.parametrize("shift", [0.0, 1e6])
 def test_it_does_not_depend_on_unit_and_origin(scale, shift):
     data, _ = simulate_tail(400, "exponential", 0)
-    learner = default_learner(CVaRUnderTreatment(LEVEL).nuisances(_observed())[1])
+    learner = default_learner(CVaRUnderTreatment(tail=1 - LEVEL).nuisances(_observed())[1])
     model = TailModel(learner.set_params(learner__random_state=0), LEVEL, random_state=0)
     one = model.fit(data.X, data.y).predict(data.X)
     other = model.fit(data.X, scale * (data.y + shift)).predict(data.X)
@@ -133,7 +133,7 @@ def test_rows_of_weight_zero_do_not_count():
 
 def test_known_quantiles_need_no_difference_and_learnt_ones_can_be_passed_back():
     data, _ = simulate_tail(600, "normal", 0)
-    effect, columns = CVaRUnderTreatment(LEVEL), {"treatment": data.treatment}
+    effect, columns = CVaRUnderTreatment(tail=1 - LEVEL), {"treatment": data.treatment}
     known = {name: data.nuisances[name] for name in ("propensity", "tail_quantile", "tail_mean")}
     loss = orthogonal_loss(effect, data.X, data.y, nuisances=known, **columns)
     assert len(loss) == 600

@@ -173,7 +173,7 @@ POPULATIONS = {
     "overlap": (OverlapCATE(), overlap),
     "catt": (CATT(), catt),
     "relative": (RelativeEffect(), relative),
-    "cvar": (CVaRUnderTreatment(0.5), cvar),
+    "cvar": (CVaRUnderTreatment(tail=0.5), cvar),
     "expectile": (ExpectileUnderTreatment(0.3), expectile),
 }
 """Every registered effect, with a population that is exact for it."""

@@ -30,7 +30,7 @@ def test_the_average_has_no_bias_to_speak_of_and_its_interval_covers(shape):
 
 def _found(shape, seed):
     data, _ = simulate_tail(ROWS, shape, seed)
-    effect, columns = CVaRUnderTreatment(0.9), {"treatment": data.treatment, "random_state": seed}
+    effect, columns = CVaRUnderTreatment(tail=0.1), {"treatment": data.treatment, "random_state": seed}
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", OverlapWarning)
         learnt = orthogonal_loss(effect, data.X, data.y, **columns).target

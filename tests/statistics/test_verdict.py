@@ -16,7 +16,7 @@ from orthocal.assessment.error import error_interval, largest_error, minimum_det
 from orthocal.assessment.linear_test import linear_test
 from orthocal.assessment.range_test import range_test
 from orthocal.assessment.records import Settings
-from orthocal.assessment.status import is_detected, rejections
+from orthocal.assessment.status import rejections
 from orthocal.assessment.sweeps import SortedRows, answer, answered
 from tests.simulation import reaches
 
@@ -208,7 +208,7 @@ def test_the_rule_of_these_tests_is_that_of_the_verdict():
         loss = QuadraticLoss(t + shift + rng.standard_normal(400), np.ones(400))
         one = numbers(t, loss, rng)
         verdict = judge(SortedRows(t, loss), Settings(bins=BINS, draws=200, random_state=0), [], None)
-        assert is_detected(verdict) == (one["interval"][0] > 0 or bool(rejections(one)))
+        assert (verdict.status == "miscalibrated") == (one["interval"][0] > 0 or bool(rejections(one)))
 
 
 def binary_draw(n, rate, rng):

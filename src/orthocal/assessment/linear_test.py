@@ -15,6 +15,8 @@ from orthocal.assessment.parts import Coefficient, LinearPredictor, TestResult
 from orthocal.assessment.sweeps import Piece, Question, Rows, Stage, cluster_sums, count_effective, merged
 
 ROUNDING = 1e-12
+FEW_UNITS = 100
+"""Rows or clusters whose skewness is believed by half: that of fewer is mostly chance."""
 LEAST_SPREAD = 1e-3
 """Share of the predictions' spread that must be left without any one row or cluster."""
 
@@ -47,7 +49,7 @@ def linear_test(rows: Rows, level: float) -> Stage[tuple[TestResult, LinearPredi
     skewness = 0.0
     if length > 0:
         cubes, squares = yield from fit.powers(np.asarray(direction / length, dtype=np.float64))
-        skewness = cubes / squares**1.5
+        skewness = cubes / squares**1.5 * units / (units + FEW_UNITS)
     statistic = unskewed(length, skewness) ** 2 / 2
     test = TestResult(statistic, float(f_law.sf(statistic, 2, effective - 1)), "intercept 0 and slope 1")
     if np.isfinite(rows.like.bounds).all():
@@ -135,8 +137,7 @@ def _predictor(
 class Fit(NamedTuple):
     """Coefficients, their jackknife covariance, and the least share of the determinant that a row or cluster leaves.
 
-    `powers` gives, for a direction, the sums of cubes and of squares of what rows contribute to the coefficients; few clusters
-    tell too little of their skewness.
+    `powers` gives, for a direction, the sums of cubes and of squares of what rows or clusters contribute to the coefficients.
     """
 
     coefficient: Floats
@@ -236,7 +237,14 @@ def _over_clusters(scale: Scale) -> Stage[Fit]:
     second = (a_ * two_ - one_ * b_) / rest - coefficient[1]
     cross = float(first @ second)
     covariance = np.array([[float(first @ first), cross], [cross, float(second @ second)]])
-    return Fit(coefficient, (len(m0) - 1) / len(m0) * covariance, smallest, _no_powers)
+    moved = -np.array([first, second])  # leaving a cluster out takes off what it contributes
+    return Fit(coefficient, (len(m0) - 1) / len(m0) * covariance, smallest, partial(_powers_of_clusters, moved))
+
+
+def _powers_of_clusters(moved: Floats, direction: Floats) -> Stage[tuple[float, float]]:
+    yield from ()
+    own = direction @ moved
+    return float(own @ own**2), float(own @ own)
 
 
 def _cluster_moments(piece: Piece, scale: Scale) -> tuple[Integers, Floats]:

@@ -83,7 +83,9 @@ def _in_subgroups(numbers: Mapping[str, Any]) -> list[str]:
     if not tested:
         return []
     if rejected_subgroups(numbers):
-        return [f"Miscalibrated in {_named(numbers)}."]
+        within = numbers["status"] == CALIBRATED
+        named = _named(numbers)
+        return [f"In {named} an error was detected, within the tolerance." if within else f"Miscalibrated in {named}."]
     return [f"In none of {len(tested)} subgroups was miscalibration detected."]
 
 

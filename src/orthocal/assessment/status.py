@@ -37,9 +37,9 @@ def is_rejected(numbers: Mapping[str, Any]) -> bool:
 
 
 def is_negligible(numbers: Mapping[str, Any]) -> bool:
-    """Return whether the error is surely a small part of the tolerance, and in no subgroup surely beyond it."""
+    """Return whether the error is surely a small part of the tolerance, and surely within it where a subgroup rejects."""
     tolerance = numbers["tolerance"]
-    beyond = any(group.interval is not None and group.interval[0] > tolerance for group in numbers["subgroups"])
+    beyond = any(group.interval is None or group.interval[1] > tolerance for group in rejected_subgroups(numbers))
     return bool(numbers["interval"][1] <= NEGLIGIBLE * tolerance and not beyond)
 
 

@@ -36,7 +36,7 @@ def _of_effects(rows: Rows, columns: Mapping[str, Floats], average: Average) -> 
 
     Never below half the standard error of the average effect, which is what remains for a constant, and without any effect.
     """
-    spread = yield from deviation()
+    spread = yield from spread_of_predictions()
     size = size_of_effects(columns, NO_EFFECT.get(rows.like.unit, 0.0))
     named = {
         "standard deviation of the predictions": spread,
@@ -87,7 +87,7 @@ USUAL: dict[str, Callable[[Rows, Mapping[str, Floats], Average], Stage[Tolerance
 """By the unit of the residuals; scores of whatever kind, for all others."""
 
 
-def deviation() -> Stage[float]:
+def spread_of_predictions() -> Stage[float]:
     """Return the standard deviation of the predictions, by sample weight."""
     weight, mean, squares = np.array((yield _moments_of_prediction)).T
     middle = float(weight @ mean / weight.sum())

@@ -254,8 +254,8 @@ def single_options(options: type) -> list[str]:
         name
         for kind, option in found.values()
         if "list" not in str(kind)
-        for name in getattr(option, "param_decls", None) or ()
-        if name.startswith("--") and "/" not in name
+        for name in (getattr(option, "default", ""), *(getattr(option, "param_decls", None) or ()))
+        if isinstance(name, str) and name.startswith("--") and "/" not in name
     ]
 
 

@@ -14,7 +14,6 @@ OTHER_NAMES: dict[str, str] = {
     "sample_weight": "weight",
     "predictions": "prediction",
     "learners": "learner",
-    "y": "outcome",
     "propensity_control": "propensity-control",
 }
 """Arguments that are called otherwise here."""

@@ -43,7 +43,7 @@ def held_out(values: Any, name: str, n: int) -> Booleans:
     return np.asarray(column == 1.0)
 
 
-class Trial(Protocol):
+class JudgedMap(Protocol):
     """Maps fitted on some rows, and the verdicts on rows they are judged on."""
 
     @property
@@ -105,7 +105,7 @@ class Engine(Protocol):
         """The nuisances that are not known, and the names of those that are."""
         ...
 
-    def trial(self, prediction: Any, method: str | Calibrator, holdout: Any, by: Any) -> Trial:
+    def trial(self, prediction: Any, method: str | Calibrator, holdout: Any, by: Any) -> JudgedMap:
         """Fit a map on the rows that are not held out."""
         ...
 

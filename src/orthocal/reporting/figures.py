@@ -148,7 +148,7 @@ def overlap_figures(overlap: Overlap | None) -> Iterator[Figure]:
 
 def _error_meaning(a: Assessment) -> str:
     if a.error > 0:
-        return "root mean square over the bins"
+        return "distance from the average effect" if a.is_constant else "root mean square over the bins"
     return f"not distinguishable from 0; errors above {number(a.minimum_detectable_error)} would have been seen"
 
 

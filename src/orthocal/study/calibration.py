@@ -16,7 +16,7 @@ from orthocal.assessment.records import Settings
 from orthocal.assessment.sentences import story
 from orthocal.calibrators import Calibrator
 from orthocal.effects.description import words_of
-from orthocal.engines.protocol import Engine, Trial
+from orthocal.engines.protocol import Engine, JudgedMap
 from orthocal.mapfile import save
 from orthocal.maps import IdentityMap, Map
 from orthocal.study.recommendation import (
@@ -218,7 +218,7 @@ def calibrated(
     }
 
 
-def _shipped(trial: Trial, before: Assessment, recommendation: Recommendation) -> tuple[Map, float | None]:
+def _shipped(trial: JudgedMap, before: Assessment, recommendation: Recommendation) -> tuple[Map, float | None]:
     """Return the map that ships, and how far it is from the verified one.
 
     It is fitted on all rows where it is recommended, unless that moves it by more than half the tolerance.

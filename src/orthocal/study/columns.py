@@ -67,7 +67,7 @@ def require_columns_in(there: Sequence[str], named: Mapping[str, str]) -> None:
             raise OrthocalError(f"The {role} column must be in the data; {name!r} is not.{hint}")
 
 
-def covariates_of(
+def named_covariates(
     there: Sequence[str],
     taken: Mapping[str, str],
     *,

@@ -20,7 +20,7 @@ from orthocal.errors import HonestyWarning, OrthocalError
 from orthocal.maps import Map
 from orthocal.nuisances.learners import Recipe
 from orthocal.observations import as_groups, as_labels, as_numbers, observe
-from orthocal.study.checks import Evidence, checks_of_data, checks_of_prediction, checks_of_verdict
+from orthocal.study.checks import StudyEvidence, checks_of_data, checks_of_prediction, checks_of_verdict
 from orthocal.study.columns import MemoryTable, require_columns_in
 
 if TYPE_CHECKING:
@@ -124,9 +124,9 @@ class MemoryStudyRows:
         new_calibrator(method)
 
     @cached_property
-    def evidence(self) -> Evidence:
+    def evidence(self) -> StudyEvidence:
         """All that checks look at."""
-        return Evidence(self.study, self.table, self.engine)
+        return StudyEvidence(self.study, self.table, self.engine)
 
     @cached_property
     def data_checks(self) -> tuple[Check, ...]:

@@ -14,10 +14,10 @@ from orthocal.calibrators import Calibrator
 from orthocal.effects import Effect
 from orthocal.errors import OrthocalError
 from orthocal.roles import Roles
+from orthocal.study.arguments import effect_with_arms, roles_of
 from orthocal.study.calibration import Calibration, about_map, calibrated
 from orthocal.study.dask_rows import DaskStudyRows
 from orthocal.study.memory_rows import MemoryStudyRows
-from orthocal.study.parts import effect_with_arms, roles_of
 from orthocal.study.rows import StudyRows
 
 
@@ -71,11 +71,11 @@ class Study:
     --------
     >>> import pandas as pd
     >>> from orthocal.datasets import simulate_cate
-    >>> data = simulate_cate(n=2000, confounding=0, random_state=0)
+    >>> data = simulate_cate(n=8000, confounding=0, random_state=0)
     >>> trial = pd.DataFrame({"age": data.X[:, 0], "spend": data.y, "mailed": data.treatment, "tau": 2 * data.effect})
     >>> study = Study(trial, outcome="spend", treatment="mailed", covariates=["age"], propensity=0.5)
     >>> study
-    Study(effect of mailed on spend: CATE(arm=1, control=0); 2,000 rows; covariates: age)
+    Study(effect of mailed on spend: CATE(arm=1, control=0); 8,000 rows; covariates: age)
     >>> verdict = study.assess("tau")
     >>> verdict.status, verdict.ranking
     ('miscalibrated', 'ranks')
@@ -169,7 +169,7 @@ class Study:
         --------
         >>> import pandas as pd
         >>> from orthocal.datasets import simulate_cate
-        >>> data = simulate_cate(n=2000, confounding=0, random_state=0)
+        >>> data = simulate_cate(n=8000, confounding=0, random_state=0)
         >>> trial = pd.DataFrame({"y": data.y, "a": data.treatment, "tau": data.effect})
         >>> study = Study(trial, outcome="y", treatment="a", covariates=[], propensity=0.5)
         >>> both = study.assess({"tau": "tau", "twice": 2 * trial["tau"]})
@@ -252,7 +252,7 @@ class Study:
         --------
         >>> import pandas as pd
         >>> from orthocal.datasets import simulate_cate
-        >>> data = simulate_cate(n=2000, confounding=0, random_state=0)
+        >>> data = simulate_cate(n=8000, confounding=0, random_state=0)
         >>> trial = pd.DataFrame({"y": data.y, "a": data.treatment, "forest": data.effect, "lasso": 2 * data.effect})
         >>> study = Study(trial, outcome="y", treatment="a", covariates=[], propensity=0.5)
         >>> study.compare("forest", "lasso").verdict

@@ -8,7 +8,8 @@ from orthocal.arrays import Floats
 from orthocal.assessment import Assessment
 from orthocal.assessment.parts import Check
 from orthocal.study.checks.design import balance, extreme_weights, few_clusters, instrument_strength, positivity
-from orthocal.study.checks.evidence import FAILED, PASSED, WARNING, Evidence
+from orthocal.study.checks.evidence import FAILED, PASSED, WARNING, StudyEvidence
+from orthocal.study.checks.in_sample import in_sample
 from orthocal.study.checks.leakage import censoring, giveaway, hidden_clusters, identifiers, outcome_among_covariates
 from orthocal.study.checks.predictions import (
     outcome_as_prediction,
@@ -22,13 +23,13 @@ __all__ = [
     "FAILED",
     "PASSED",
     "WARNING",
-    "Evidence",
+    "StudyEvidence",
     "checks_of_data",
     "checks_of_prediction",
     "checks_of_verdict",
 ]
 
-OF_DATA: tuple[Callable[[Evidence], Check | None], ...] = (
+OF_DATA: tuple[Callable[[StudyEvidence], Check | None], ...] = (
     positivity,
     balance,
     giveaway,
@@ -40,20 +41,21 @@ OF_DATA: tuple[Callable[[Evidence], Check | None], ...] = (
     extreme_weights,
     censoring,
 )
-OF_PREDICTION: tuple[Callable[[Evidence, Floats, str], Check | None], ...] = (
+OF_PREDICTION: tuple[Callable[[StudyEvidence, Floats, str], Check | None], ...] = (
     outcome_as_prediction,
     prediction_among_covariates,
     possible,
+    in_sample,
 )
 OF_VERDICT: tuple[Callable[[Assessment], Check | None], ...] = (ranking, skewness)
 
 
-def checks_of_data(evidence: Evidence) -> tuple[Check, ...]:
+def checks_of_data(evidence: StudyEvidence) -> tuple[Check, ...]:
     """Return the checks of the data that apply."""
     return tuple(found for check in OF_DATA if (found := check(evidence)) is not None)
 
 
-def checks_of_prediction(evidence: Evidence, prediction: Floats, name: str) -> tuple[Check, ...]:
+def checks_of_prediction(evidence: StudyEvidence, prediction: Floats, name: str) -> tuple[Check, ...]:
     """Return the checks of a prediction that apply."""
     return tuple(found for check in OF_PREDICTION if (found := check(evidence, prediction, name)) is not None)
 

@@ -9,7 +9,7 @@ from orthocal.arrays import Floats, Integers, group_sums
 from orthocal.assessment.parts import Check
 from orthocal.effects.late import arm_contrast
 from orthocal.formats import number
-from orthocal.study.checks.evidence import FAILED, WARNING, Evidence, listed, passed
+from orthocal.study.checks.evidence import FAILED, WARNING, StudyEvidence, listed, passed
 
 MOST_CLIPPED = {FAILED: 0.2, WARNING: 0.05}
 LEAST_EFFECTIVE = {FAILED: 0.1, WARNING: 0.3}
@@ -19,7 +19,7 @@ UNBALANCED = 0.001
 STRONG, FEWEST_CLUSTERS, LEAST_WEIGHTED, HEAVIEST = 10.0, 30.0, 0.1, 0.1
 
 
-def positivity(evidence: Evidence) -> Check | None:
+def positivity(evidence: StudyEvidence) -> Check | None:
     """Every row could have had either treatment (overlap)."""
     overlap, name = evidence.overlap, "positivity"
     if overlap is None or not overlap.rows:
@@ -35,7 +35,7 @@ def positivity(evidence: Evidence) -> Check | None:
     return passed(name, figure, "Every row could have had either treatment.")
 
 
-def balance(evidence: Evidence) -> Check | None:
+def balance(evidence: StudyEvidence) -> Check | None:
     """With a known propensity, covariates are alike in all arms: they were measured before treatment."""
     overlap, known = evidence.overlap, evidence.engine.to_learn[1]
     if overlap is None or not any("propensity" in name for name in known) or not evidence.names:
@@ -74,7 +74,7 @@ def _imbalance(column: Floats, surprise: Floats, groups: Integers | None) -> flo
     return float(own.sum()) / size if size > 0 else 0.0
 
 
-def instrument_strength(evidence: Evidence) -> Check | None:
+def instrument_strength(evidence: StudyEvidence) -> Check | None:
     """The instrument moves the treatment: F of the first stage is at least 10."""
     rows, learnt = evidence.rows, evidence.engine.learnt.nuisances
     if rows.instrument is None or "treatment_z1" not in learnt:
@@ -95,7 +95,7 @@ def instrument_strength(evidence: Evidence) -> Check | None:
     )
 
 
-def few_clusters(evidence: Evidence) -> Check | None:
+def few_clusters(evidence: StudyEvidence) -> Check | None:
     """There are enough clusters for intervals to mean what they say."""
     groups = evidence.rows.groups
     if groups is None:
@@ -108,7 +108,7 @@ def few_clusters(evidence: Evidence) -> Check | None:
     return Check("clusters", WARNING, figure, "The rows come from few clusters.", "Intervals are rough below about 30.")
 
 
-def extreme_weights(evidence: Evidence) -> Check | None:
+def extreme_weights(evidence: StudyEvidence) -> Check | None:
     """No few rows carry most of the sample weight."""
     weight = evidence.rows.weight
     if not np.ptp(weight) > 0:

@@ -19,11 +19,13 @@ if TYPE_CHECKING:
     from orthocal.study.study import Study
 
 PASSED, WARNING, FAILED = "passed", "warning", "failed"
+SAME = 1e-9
+"""Share of their size within which numbers are the same."""
 MOST_ROWS = 5000
 """Rows that a check looks at which fits something for every covariate."""
 
 
-class Evidence:
+class StudyEvidence:
     """The columns of a study, and what was learnt of them.
 
     Parameters
@@ -62,9 +64,15 @@ class Evidence:
 
     @cached_property
     def some(self) -> Integers:
-        """A few thousand rows, drawn by what they hold."""
-        n = len(self.rows)
-        return np.arange(n) if n <= MOST_ROWS else np.sort(row_order(self.rows, 0)[:MOST_ROWS])
+        """A few thousand rows, drawn by what they hold, in an order drawn by that, too."""
+        return row_order(self.rows, 0)[:MOST_ROWS]
+
+    @cached_property
+    def noise(self) -> Any:
+        """The noise of the outcomes, for the check of predictions made in sample."""
+        from orthocal.study.checks.in_sample import noise_of
+
+        return noise_of(self)
 
     def plain_columns(self) -> dict[str, Labels]:
         """Return the columns of whole numbers or text that are covariates or have no part."""
@@ -98,6 +106,12 @@ def largest_correlation(columns: Floats, values: Floats) -> tuple[int, float]:
         found.append(abs(float(own @ centred)) / size if np.isfinite(size) and size > 0 else 0.0)
     place = int(np.argmax(found))
     return place, found[place]
+
+
+def same_column(columns: Floats, values: Floats) -> int | None:
+    """Return the column that holds the same numbers, if there is one."""
+    size = SAME * float(np.abs(values).max())
+    return next((place for place, column in enumerate(columns.T) if (np.abs(column - values) <= size).all()), None)
 
 
 def listed(names: Any, most: int = 5) -> str:

@@ -9,7 +9,7 @@ from scipy.stats import rankdata
 
 from orthocal.arrays import Floats, Labels
 from orthocal.assessment.parts import Check
-from orthocal.study.checks.evidence import FAILED, WARNING, Evidence, largest_correlation, listed, passed
+from orthocal.study.checks.evidence import FAILED, WARNING, StudyEvidence, largest_correlation, listed, passed
 
 GIVEN_AWAY = 0.99
 """Out-of-fold R2 or AUC of one covariate, above which it gives outcome or treatment away."""
@@ -21,7 +21,7 @@ TIME_WORDS = re.compile(r"time|days?|weeks?|months?|years?|duration|surviv|tenur
 EVENT_WORDS = re.compile(r"event|status|censor|died|dead|death|churn|fail|relapse|surviv", re.IGNORECASE)
 
 
-def giveaway(evidence: Evidence) -> Check | None:
+def giveaway(evidence: StudyEvidence) -> Check | None:
     """No covariate gives the outcome or the treatment away."""
     if not evidence.names:
         return None
@@ -65,7 +65,7 @@ def told_by(column: Floats, values: Floats) -> float:
     return 1 - float(((target - guess) ** 2).sum() / ((target - target.mean()) ** 2).sum())
 
 
-def outcome_among_covariates(evidence: Evidence) -> Check | None:
+def outcome_among_covariates(evidence: StudyEvidence) -> Check | None:
     """The outcome is not among the covariates, under whatever name or unit."""
     if not evidence.names:
         return None
@@ -76,7 +76,7 @@ def outcome_among_covariates(evidence: Evidence) -> Check | None:
     return Check(name, FAILED, figure, f"{evidence.names[place]} is the outcome in other units.", "Leave it out.")
 
 
-def identifiers(evidence: Evidence) -> Check | None:
+def identifiers(evidence: StudyEvidence) -> Check | None:
     """No covariate only numbers the rows."""
     if not evidence.names or len(evidence.rows) < FEWEST_ROWS:
         return None
@@ -100,7 +100,7 @@ def _numbers_rows(column: Floats) -> bool:
     return bool(np.ptp(column) == len(column) - 1 and len(np.unique(column)) == len(column))
 
 
-def hidden_clusters(evidence: Evidence) -> Check | None:
+def hidden_clusters(evidence: StudyEvidence) -> Check | None:
     """Treatment varies among the rows that share a value: it was not given by cluster."""
     rows = evidence.rows
     if rows.groups is not None or len(rows) > MOST_ROWS:
@@ -124,7 +124,7 @@ def _never_varies(column: Labels, treatment: Labels) -> bool:
     return len(np.unique(codes * (int(arms.max()) + 1) + arms)) == len(values)
 
 
-def censoring(evidence: Evidence) -> Check | None:
+def censoring(evidence: StudyEvidence) -> Check | None:
     """The outcome is no time to an event that some rows have not lived to see."""
     outcome, study = evidence.rows.outcome, evidence.study
     if outcome.min() < 0 or len(np.unique(outcome[evidence.some])) <= 2:

@@ -10,11 +10,11 @@ from orthocal.assessment.bins_test import MOST_SKEW
 from orthocal.assessment.parts import Check
 from orthocal.assessment.status import BACKWARDS, RANKS
 from orthocal.formats import estimate, number
-from orthocal.study.checks.evidence import FAILED, WARNING, Evidence, largest_correlation, passed
+from orthocal.study.checks.evidence import FAILED, WARNING, StudyEvidence, largest_correlation, passed, same_column
 from orthocal.study.checks.leakage import SAME
 
 
-def outcome_as_prediction(evidence: Evidence, prediction: Floats, name: str) -> Check:
+def outcome_as_prediction(evidence: StudyEvidence, prediction: Floats, name: str) -> Check:
     """The prediction is one of effects, not the outcome itself."""
     _, found = largest_correlation(prediction[:, None], evidence.rows.outcome)
     title, figure = "outcome as prediction", f"correlation {found:.3f}"
@@ -23,19 +23,18 @@ def outcome_as_prediction(evidence: Evidence, prediction: Floats, name: str) -> 
     return Check(title, FAILED, figure, f"{name} is the outcome itself.", "Pass predicted effects.")
 
 
-def prediction_among_covariates(evidence: Evidence, prediction: Floats, name: str) -> Check | None:
+def prediction_among_covariates(evidence: StudyEvidence, prediction: Floats, name: str) -> Check | None:
     """The prediction is not among the covariates."""
     if not evidence.names:
         return None
-    place, found = largest_correlation(evidence.rows.covariates, prediction)
-    title, figure = "prediction among covariates", f"largest correlation {found:.3f} ({evidence.names[place]})"
-    if found <= SAME:
-        return passed(title, figure, "No covariate is the prediction.")
-    sentence = f"{evidence.names[place]} is {name} in other units."
-    return Check(title, WARNING, figure, sentence, "Leave it out of the covariates.")
+    place, title = same_column(evidence.rows.covariates, prediction), "prediction among covariates"
+    if place is None:
+        return passed(title, f"{len(evidence.names)} columns", "No covariate is the prediction.")
+    same = evidence.names[place]
+    return Check(title, WARNING, same, f"{same} is {name} itself.", "Leave it out of the covariates.")
 
 
-def possible(evidence: Evidence, prediction: Floats, name: str) -> Check | None:
+def possible(evidence: StudyEvidence, prediction: Floats, name: str) -> Check | None:
     """No prediction lies beyond what the limits of the outcome allow."""
     ends = _possible_range(evidence)
     if ends is None:
@@ -50,7 +49,7 @@ def possible(evidence: Evidence, prediction: Floats, name: str) -> Check | None:
     return Check("possible values", WARNING, figure, sentence, "Use method 'platt', which keeps to limits.")
 
 
-def _possible_range(evidence: Evidence) -> tuple[float, float] | None:
+def _possible_range(evidence: StudyEvidence) -> tuple[float, float] | None:
     """Return between which numbers an effect lies, from the limits of the outcome; None where these are not known."""
     limits, rule = evidence.study.limits, getattr(evidence.study.estimand, "equivariance", None)
     if limits is None and np.isin(evidence.rows.outcome, (0.0, 1.0)).all():

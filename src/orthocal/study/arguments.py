@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from orthocal.effects import EFFECTS, Effect, new_effect
 from orthocal.errors import OrthocalError, require_one_of
 from orthocal.roles import Roles
-from orthocal.study.columns import covariates_of, require_columns_in
+from orthocal.study.columns import named_covariates, require_columns_in
 
 if TYPE_CHECKING:
     from orthocal.study.study import Study
@@ -33,7 +33,7 @@ def roles_of(study: Study, there: Sequence[str]) -> Roles:
     taken = {name: role for role, name in parts.items() if name is not None}
     taken |= {value: name for name, value in known.items() if isinstance(value, str)}
     require_columns_in(there, dict.fromkeys(predictions, "prediction") | taken)
-    covariates = covariates_of(
+    covariates = named_covariates(
         there,
         taken,
         covariates=study.covariates,
