@@ -64,8 +64,8 @@ ERRORS = {
 def share_calibrated(n, shape, draws, seed=2):
     """Of predictions that are off by twice the tolerance, half their standard deviation of .29."""
     rng, found = np.random.default_rng([seed, n, crc32(shape.encode())]), []
+    tolerance = 0.5 / np.sqrt(12)
     for _ in range(draws):
-        tolerance = 0.5 / np.sqrt(12)
         t, loss, _ = draw(n, "even", rng, lambda t: 2 * tolerance * ERRORS[shape](t))
         found.append(assess(t, loss, tolerance=tolerance, draws=100, random_state=0).status == "calibrated")
     return float(np.mean(found))
