@@ -86,7 +86,7 @@ def _do_not_use(found: Found) -> Recommendation | None:
     rate = found.before.rate
     if found.before.ranking == BACKWARDS and rate is not None:
         autoc = estimate(rate.autoc.value, rate.autoc.interval)
-        reasons.append(f"It ranks backwards (AUTOC {autoc}): those predicted to gain most gain least.")
+        reasons.append(f"It ranks backwards, AUTOC {autoc}: those predicted to gain most gain least.")
     return Recommendation(DO_NOT_USE, tuple(dict.fromkeys(reasons))) if reasons else None
 
 
@@ -183,7 +183,7 @@ def _rows_to_decide(found: Found) -> int | None:
 def _within(assessment: Assessment, name: str) -> str:
     size, tolerance = estimate(assessment.error, assessment.interval), number(assessment.tolerance)
     if assessment.status == CALIBRATED:
-        return f"{name} is calibrated within the tolerance of {tolerance} (error {size})."
+        return f"{name} is calibrated within the tolerance of {tolerance}: the error is {size}."
     return f"{name} is off by {size}, which was detected but lies within the tolerance of {tolerance}."
 
 
@@ -194,8 +194,8 @@ def _beats(gain: Comparison, average: float) -> str:
 def _undetected(after: Assessment, change: Comparison) -> str:
     size = estimate(after.error, after.interval)
     return (
-        f"After calibration no miscalibration was detected (error {size}, tolerance {number(after.tolerance)}), and the mean "
-        f"loss is {_less_or_more(change)} than before."
+        f"After calibration no miscalibration was detected in it: the error is {size}, beside a tolerance of "
+        f"{number(after.tolerance)}. The mean loss is {_less_or_more(change)} than before."
     )
 
 
