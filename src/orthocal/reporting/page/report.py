@@ -170,14 +170,16 @@ def _job_sections(done: Calibration) -> list[Section]:
         else before_after_pictures(done.before, done.after)
     ]
     reason = [Text(f"Method: {done.reason}")] if done.reason else []
-    ships = "The picture is that of the map that ships."
+    ships = "The map was fitted on the rows that were not held out."
+    if done.recommendation.action != USE_CALIBRATED:
+        ships += f" It is not what is recommended, which is: {done.recommendation.action}."
     if done.distance is not None:
         ships = (
             f"The map that ships was fitted again on all rows; it is {number(done.distance)} (root mean square) away from the "
             "one that the verdict after calibration belongs to."
         )
     return [
-        Section("What was found", (shown_figures("Calibration", calibration_figures(done)),)),
+        Section("What was found", (shown_figures("Calibration", calibration_figures(done)[1:]),)),
         *_checks(done.checks),
         Section("Predicted and estimated effects", tuple(pictures)),
         Section("What calibration does to a prediction", (map_picture(done.map, done.before), Text(ships), *reason)),
