@@ -17,7 +17,17 @@ if TYPE_CHECKING:
 
 
 class OrthocalError(ValueError):
-    """An input breaks a rule; the message says which, where, and what to do."""
+    """An input breaks a rule; the message says which, where, and what to do.
+
+    Examples
+    --------
+    >>> import orthocal
+    >>> try:
+    ...     orthocal.maps.IdentityMap().predict([1.0, float("nan")])
+    ... except orthocal.OrthocalError as error:
+    ...     print(error)
+    `prediction` must be finite in every row; row 1 is nan. Drop such rows or fill them in.
+    """
 
 
 class UnavailableError(OrthocalError):
@@ -25,15 +35,61 @@ class UnavailableError(OrthocalError):
 
 
 class OverlapWarning(UserWarning):
-    """Many rows have hardly any chance of one treatment, so their effect rests on extrapolation."""
+    """Many rows have hardly any chance of one treatment, so their effect rests on extrapolation.
+
+    Examples
+    --------
+    >>> import warnings
+    >>> import numpy as np
+    >>> import orthocal
+    >>> X = np.linspace(-3, 3, 400)[:, None]
+    >>> treated = (X[:, 0] > 0).astype(int)  # by the covariate alone
+    >>> with warnings.catch_warnings(record=True) as said:
+    ...     warnings.simplefilter("always")
+    ...     _ = orthocal.orthogonal_loss("cate", X, X[:, 0], treatment=treated, random_state=0)
+    >>> said[0].category.__name__
+    'OverlapWarning'
+    """
 
 
 class SkewWarning(UserWarning):
-    """Residuals are so skewed for their number that a test rejects too often."""
+    """Residuals are so skewed for their number that a test rejects too often.
+
+    Examples
+    --------
+    >>> import warnings
+    >>> import numpy as np
+    >>> import orthocal
+    >>> rng = np.random.default_rng(0)
+    >>> prediction = rng.standard_normal(500)
+    >>> effects = orthocal.QuadraticLoss(prediction + rng.lognormal(0, 1, 500), np.ones(500))
+    >>> with warnings.catch_warnings(record=True) as said:
+    ...     warnings.simplefilter("always")
+    ...     _ = orthocal.assess(prediction, effects)
+    >>> said[0].category.__name__
+    'SkewWarning'
+    """
 
 
 class HonestyWarning(UserWarning):
-    """The predictions seem to come from a model that was trained on the rows it is judged on."""
+    """The predictions seem to come from a model that was trained on the rows it is judged on.
+
+    Examples
+    --------
+    >>> import warnings
+    >>> import numpy as np
+    >>> import orthocal
+    >>> from sklearn.neighbors import KNeighborsRegressor
+    >>> rng = np.random.default_rng(0)
+    >>> X, y, treatment = rng.standard_normal((200, 2)), rng.standard_normal(200), rng.integers(0, 2, 200)
+    >>> model = KNeighborsRegressor().fit(X, y)
+    >>> calibrator = orthocal.CausalCalibrator(estimator=model, method="linear", random_state=0)
+    >>> with warnings.catch_warnings(record=True) as said:
+    ...     warnings.simplefilter("always")
+    ...     _ = calibrator.fit(X, y, treatment=treatment, nuisances={"propensity": 0.5})
+    >>> said[0].category.__name__
+    'HonestyWarning'
+    """
 
 
 def warn_of_old_name(old: str, new: str) -> None:

@@ -71,3 +71,10 @@ def test_a_public_module_is_reached_through_the_package(module):
 
 if __name__ == "__main__":  # python -m tests.contracts.test_public_names writes the promise anew
     STORED.write_text("\n".join(lines()) + "\n", encoding="utf-8")
+
+
+@pytest.mark.parametrize("name", orthocal.__all__)
+def test_every_public_name_has_a_running_example(name):
+    """Examples run with the doctests."""
+    documented = inspect.getdoc(getattr(orthocal, name)) or ""
+    assert ">>> " in documented

@@ -119,6 +119,17 @@ class Assessment:
         Of data and prediction, where a `Study` made the verdict.
     redraws : tuple of float
         The error under this and further draws of the folds, where these were asked for.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from orthocal import QuadraticLoss, assess
+    >>> rng = np.random.default_rng(0)
+    >>> prediction = rng.standard_normal(2000)
+    >>> effects = QuadraticLoss(0.5 * prediction + rng.standard_normal(2000), np.ones(2000))
+    >>> verdict = assess(prediction, effects, random_state=0)
+    >>> verdict.status, round(verdict.error, 1), round(verdict.linear_predictor.slope.value, 1)
+    ('miscalibrated', 0.5, 0.5)
     """
 
     error: float
@@ -211,6 +222,17 @@ class Comparison:
         When a cost was given.
     rivals : (str, str) or None
         Names of two predictions that were compared as rivals; None of one prediction before and after a change.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from orthocal import QuadraticLoss, compare
+    >>> rng = np.random.default_rng(0)
+    >>> prediction = rng.standard_normal(2000)
+    >>> effects = QuadraticLoss(0.5 * prediction + rng.standard_normal(2000), np.ones(2000))
+    >>> change = compare(prediction, 0.5 * prediction, effects)
+    >>> change.verdict, round(change.risk_difference, 1)
+    ('improved', -0.1)
     """
 
     risk_difference: float

@@ -17,6 +17,7 @@ from orthocal.nuisances import Nuisance
 from orthocal.nuisances.learners import choose_learners
 from orthocal.nuisances.wrapped import bare
 from orthocal.study import Study
+from orthocal.study.calibration import contrast_of
 
 if TYPE_CHECKING:
     from pyarrow import DataType
@@ -78,14 +79,11 @@ def words_of_study(study: Study, options: Options, data: str) -> dict[str, str]:
         "cost": None if options.cost is None else f"{number(options.cost)} for treating one person",
         "tolerance": None if options.tolerance is None else number(options.tolerance),
     }
-    contrast = {}
-    if hasattr(effect, "arm"):
-        against = f" against {effect.control!r}" if hasattr(effect, "control") else ""
-        contrast = {"contrast": f"{options.treatment} {effect.arm!r}{against}"}
+    contrast = contrast_of(study)
     return {
         "data": data,
         "effect": f"{effect!r}: {words_of(effect).estimand}",
-        **contrast,
+        **({} if contrast is None else {"contrast": contrast}),
         "outcome": options.outcome,
         "treatment": options.treatment,
         "prediction": ", ".join(options.prediction),

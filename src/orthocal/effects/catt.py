@@ -30,6 +30,17 @@ class CATT:
     ----------
     arm, control : object
         The two treatment levels that are compared.
+
+    Examples
+    --------
+    >>> from orthocal import CATT, orthogonal_loss
+    >>> from orthocal.datasets import simulate_cate
+    >>> data = simulate_cate(n=4000, random_state=0)
+    >>> known = {name: data.nuisances[name] for name in ("propensity", "outcome_control")}
+    >>> loss = orthogonal_loss(CATT(), data.X, data.y, treatment=data.treatment, nuisances=known)
+    >>> true = data.effect[data.treatment == 1].mean()
+    >>> bool(abs(loss.numerator.sum() / loss.denominator.sum() - true) < 0.1)
+    True
     """
 
     equivariance: ClassVar[Equivariance] = DIFFERENCE

@@ -48,6 +48,27 @@ class Population:
     directions : mapping of str to mapping of str to array, optional
         Named ways in which nuisances can be wrong, each a set of nuisance errors that go together; by default each nuisance
         alone, by an error that depends on the cell.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from orthocal import CATE, Population, check_orthogonality
+    >>> x, a = np.array([0, 0, 1, 1]), np.array([0, 1, 0, 1])
+    >>> chance, base, effect = np.array([0.3, 0.6]), np.array([1.0, 2.0]), np.array([0.5, -1.0])
+    >>> population = Population(
+    ...     cell=x,
+    ...     probability=0.5 * np.where(a == 1, chance[x], 1 - chance[x]),
+    ...     outcome=base[x] + a * effect[x],
+    ...     treatment=a,
+    ...     nuisances={
+    ...         "propensity": chance[x],
+    ...         "outcome_control": base[x],
+    ...         "outcome_treated": base[x] + effect[x],
+    ...     },
+    ...     effect=effect,
+    ... )
+    >>> check_orthogonality(CATE(), population).passed
+    True
     """
 
     cell: Integers

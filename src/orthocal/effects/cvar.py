@@ -37,6 +37,21 @@ class CVaRUnderTreatment:
     arm : object
     level : float, optional
         The old name of 1 - `tail`.
+
+    Examples
+    --------
+    >>> from orthocal import CVaRUnderTreatment, orthogonal_loss
+    >>> from orthocal.datasets import simulate_quantile
+    >>> data = simulate_quantile(n=4000, random_state=0)
+    >>> mean, deviation = data.nuisances["mean"], data.nuisances["deviation"]
+    >>> known = {
+    ...     "propensity": data.nuisances["propensity"],
+    ...     "tail_quantile": mean + 1.2816 * deviation,
+    ...     "tail_mean": mean + 1.755 * deviation,
+    ... }
+    >>> loss = orthogonal_loss(CVaRUnderTreatment(tail=0.1), data.X, data.y, treatment=data.treatment, nuisances=known)
+    >>> bool(abs(loss.target.mean() - known["tail_mean"].mean()) < 0.1)
+    True
     """
 
     equivariance: ClassVar[Equivariance] = LOCATION

@@ -30,6 +30,17 @@ class ExpectileUnderTreatment:
     arm : object
     level : float, optional
         The old name of `expectile`.
+
+    Examples
+    --------
+    >>> from orthocal import ExpectileUnderTreatment, assess, orthogonal_loss
+    >>> from orthocal.datasets import simulate_quantile
+    >>> data = simulate_quantile(n=2000, random_state=0)  # the expectile 0.5 of a normal outcome is its mean
+    >>> loss = orthogonal_loss(
+    ...     ExpectileUnderTreatment(0.5), data.X, data.y, treatment=data.treatment, prediction=data.effect, random_state=0
+    ... )
+    >>> assess(data.effect + 1, loss, random_state=0).status
+    'miscalibrated'
     """
 
     equivariance: ClassVar[Equivariance] = LOCATION

@@ -21,6 +21,18 @@ class OverlapCATE:
 
     People who were almost sure of one treatment count little, so nothing is divided by a propensity: steady under poor overlap,
     at the price of another target than the CATE's. Treatment 0 or 1. Orthogonal (mathematics 3.6).
+
+    Examples
+    --------
+    >>> from orthocal import OverlapCATE, orthogonal_loss
+    >>> from orthocal.datasets import simulate_cate
+    >>> data = simulate_cate(n=4000, random_state=0)
+    >>> chance = data.nuisances["propensity"]
+    >>> known = {"propensity": chance, "outcome": data.nuisances["outcome_control"] + chance * data.effect}
+    >>> loss = orthogonal_loss(OverlapCATE(), data.X, data.y, treatment=data.treatment, nuisances=known)
+    >>> weight = chance * (1 - chance)
+    >>> bool(abs(loss.numerator.sum() / loss.denominator.sum() - weight @ data.effect / weight.sum()) < 0.1)
+    True
     """
 
     equivariance: ClassVar[Equivariance] = DIFFERENCE

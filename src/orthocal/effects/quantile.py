@@ -37,6 +37,18 @@ class QuantileUnderTreatment:
     ----------
     quantile : float
     arm : object
+
+    Examples
+    --------
+    >>> from orthocal import QuantileUnderTreatment, assess, orthogonal_loss
+    >>> from orthocal.datasets import simulate_quantile
+    >>> data = simulate_quantile(n=2000, quantile=0.9, random_state=0)
+    >>> loss = orthogonal_loss(
+    ...     QuantileUnderTreatment(0.9), data.X, data.y, treatment=data.treatment, prediction=data.effect, random_state=0
+    ... )
+    >>> verdict = assess(data.effect - 1, loss, random_state=0)
+    >>> verdict.status, verdict.unit
+    ('miscalibrated', 'probability')
     """
 
     equivariance: ClassVar[Equivariance] = LOCATION

@@ -25,6 +25,17 @@ class RelativeEffect:
     ----------
     arm, control : object
         The two treatment levels that are compared.
+
+    Examples
+    --------
+    >>> from orthocal import RelativeEffect, orthogonal_loss
+    >>> from orthocal.datasets import simulate_cate
+    >>> data = simulate_cate(n=4000, random_state=0)
+    >>> known = {name: data.nuisances[name] + 10 for name in ("outcome_control", "outcome_treated")}
+    >>> known["propensity"] = data.nuisances["propensity"]
+    >>> loss = orthogonal_loss(RelativeEffect(), data.X, data.y + 10, treatment=data.treatment, nuisances=known)
+    >>> round(float(loss.numerator.sum() / loss.denominator.sum()), 1), loss.unit
+    (1.0, 'ratio')
     """
 
     equivariance: ClassVar[Equivariance] = RATIO

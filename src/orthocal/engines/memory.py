@@ -26,7 +26,7 @@ from orthocal.maps import Map
 from orthocal.nuisances import Nuisance
 from orthocal.nuisances.cross_fit import check_given, to_learn
 from orthocal.nuisances.learners import Recipe
-from orthocal.observations import Observations, as_groups, as_numbers
+from orthocal.observations import Observations, as_groups
 from orthocal.orthogonal import Orthogonal, learn_cross
 
 
@@ -77,12 +77,10 @@ class MemoryEngine:
         """The loss of all rows, learnt on first need."""
         return self._learnt(self.recipe)
 
-    def predicted(self, given: Any) -> Floats:
-        """Return an array, or what a model predicts of the covariates, as predictions of these rows."""
-        if callable(given) or hasattr(given, "effect") or hasattr(given, "predict"):
-            warn_if_trained_on(given, self.X)
-            return prediction_of(given, self.X, self.effect)
-        return as_numbers(given, "prediction", len(self))
+    def predicted(self, model: Any) -> Floats:
+        """Return what a model predicts of the covariates."""
+        warn_if_trained_on(model, self.X)
+        return prediction_of(model, self.X, self.effect)
 
     def sides(self, holdout: float | Booleans) -> tuple[Integers, Integers]:
         """Return the rows a map is fitted on, and the rows it is judged on: all for both where nothing is held out."""

@@ -102,6 +102,13 @@ class Loss(Protocol):
     """What a loss must offer; an own loss with these members works with every solver and every verdict.
 
     A loss may also say `is_ratio`, which is False where it is left out (see `is_ratio`).
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from orthocal import Loss, QuadraticLoss
+    >>> isinstance(QuadraticLoss(np.array([1.0, 3.0]), np.ones(2)), Loss)
+    True
     """
 
     @property

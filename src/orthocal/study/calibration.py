@@ -237,6 +237,7 @@ def about_map(study: Study, name: str, done: Mapping[str, Any]) -> dict[str, Any
     return {
         "prediction": name,
         "effect": repr(study.estimand),
+        "contrast": contrast_of(study),
         "estimand": words_of(study.estimand).estimand,
         "outcome": study.outcome,
         "treatment": study.treatment,
@@ -246,3 +247,12 @@ def about_map(study: Study, name: str, done: Mapping[str, Any]) -> dict[str, Any
         "recommendation": done["recommendation"].action,
         "date": datetime.now(UTC).date().isoformat(),
     }
+
+
+def contrast_of(study: Study) -> str | None:
+    """Return which values of the treatment are compared, in words; None for effects without arms."""
+    effect: Any = study.estimand
+    if not hasattr(effect, "arm"):
+        return None
+    against = f" against {effect.control!r}" if hasattr(effect, "control") else ""
+    return f"{study.treatment} {effect.arm!r}{against}"

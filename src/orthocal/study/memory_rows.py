@@ -93,7 +93,7 @@ class MemoryStudyRows:
         if isinstance(given, str):
             require_columns_in(self.columns, {given: "prediction"})
             return as_numbers(self.table.column(given), given, self.count)
-        if callable(given) or hasattr(given, "effect") or hasattr(given, "predict"):
+        if any(callable(one) for one in (given, getattr(given, "effect", None), getattr(given, "predict", None))):
             return self.engine.predicted(given)
         return as_numbers(given, name, self.count)
 
