@@ -3,9 +3,9 @@ import json
 
 import numpy as np
 import pytest
-from scipy.stats import f as f_law
+from scipy.stats import f as f_distribution
 from scipy.stats import ncx2, norm
-from scipy.stats import t as t_law
+from scipy.stats import t as t_distribution
 
 from orthocal import ExpectileLoss, HingeLoss, OrthocalError, QuadraticLoss, assess, compare
 from orthocal.arrays import step_of
@@ -173,7 +173,7 @@ def test_the_linear_test_is_hc3_with_an_f_law():
     statistic = (t + skewness * t**2 / 3 + skewness**2 * t**3 / 27 + skewness / 6) ** 2 / 2  # Hall 1992
     test = assess(prediction, QuadraticLoss(target, np.ones(40))).tests["linear"]
     assert test.statistic == pytest.approx(statistic)
-    assert test.p_value == pytest.approx(f_law.sf(statistic, 2, 39))
+    assert test.p_value == pytest.approx(f_distribution.sf(statistic, 2, 39))
 
 
 def clustered(seed=0, clusters=12, size=5):
@@ -204,7 +204,7 @@ def test_the_clustered_linear_test_is_a_jackknife_over_clusters():
     test = assess(prediction, loss, bins=3).tests["linear"]
     assert test.statistic == pytest.approx(statistic)
     held = np.array([weight[loss.groups == g].sum() for g in range(12)])
-    assert test.p_value == pytest.approx(f_law.sf(statistic, 2, held.sum() ** 2 / (held**2).sum() - 1))
+    assert test.p_value == pytest.approx(f_distribution.sf(statistic, 2, held.sum() ** 2 / (held**2).sum() - 1))
 
 
 def test_error_interval_and_average_use_the_whole_covariance_of_clusters():
@@ -243,7 +243,7 @@ def test_error_interval_and_average_use_the_whole_covariance_of_clusters():
     error = np.sqrt(11 / 12 * (sums**2 / (1 - shares) ** 2).sum()) / weight.sum()  # CR3: each left out in turn
     left_out = [np.average(target[loss.groups != g], weights=weight[loss.groups != g]) for g in range(12)]
     assert error == pytest.approx(np.sqrt(11 / 12 * ((left_out - mean) ** 2).sum()))
-    reach = t_law.ppf(0.975, 1 / (shares**2).sum() - 1) * error  # Kish's effective number of clusters less one
+    reach = t_distribution.ppf(0.975, 1 / (shares**2).sum() - 1) * error  # Kish's effective number of clusters less one
     assert verdict.average.effect == pytest.approx(mean)
     assert verdict.average.standard_error == pytest.approx(error)
     assert verdict.average.interval == pytest.approx((mean - reach, mean + reach), rel=1e-6)
@@ -261,7 +261,7 @@ def test_compare_weighs_rows_and_adds_up_clusters():
     error = np.sqrt(11 / 12 * (sums**2 / (1 - shares) ** 2).sum()) / weight.sum()
     parts = (sums / (1 - shares)) ** 2
     steady = 3 * parts.sum() ** 2 / (parts**2).sum()  # so many equal normal clusters have as steady a sum of squares
-    reach = t_law.ppf(0.975, min(1 / (shares**2).sum(), steady) - 1) * error
+    reach = t_distribution.ppf(0.975, min(1 / (shares**2).sum(), steady) - 1) * error
     assert comparison.standard_error == pytest.approx(error)
     assert comparison.interval == pytest.approx((mean - reach, mean + reach))
     assert assess(prediction, loss).risk == pytest.approx(

@@ -10,7 +10,7 @@ from orthocal.calibrators import new_calibrator
 from orthocal.calibrators.auto import LINES, SHAPES
 from orthocal.calibrators.histogram import uniform_mass_edges
 from orthocal.calibrators.isotonic import join_small
-from orthocal.distributions import TableLaw
+from orthocal.distributions import TableDistribution
 
 
 def weighted(n=500, seed=0, decimals=2):
@@ -185,8 +185,8 @@ def test_auto_chooses_once_and_refines_its_choice_for_a_loss_that_depends_on_the
     outcome = 1 + 2 * prediction + rng.standard_normal(600)
     slope = 2.0 * (rng.random(600) < 0.5)
     levels = np.linspace(-8, 10, 60)
-    law = TableLaw(levels, norm.cdf(levels[None, :] - (1 + 2 * prediction)[:, None]))
-    loss = HingeLoss(outcome, slope, np.zeros(600), law=law).at(prediction)
+    law = TableDistribution(levels, norm.cdf(levels[None, :] - (1 + 2 * prediction)[:, None]))
+    loss = HingeLoss(outcome, slope, np.zeros(600), distribution=law).at(prediction)
     fitted = fit_calibrator("auto", prediction, loss, fold=np.arange(600) % 3)
     assert fitted.weights_.keys() <= {candidate.member for candidate in (*LINES.values(), *SHAPES.values())} | {
         *LINES,

@@ -5,7 +5,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 from scipy.stats import chi2, norm
-from scipy.stats import t as t_law
+from scipy.stats import t as t_distribution
 
 from orthocal import HingeLoss, OrthocalError, QuadraticLoss, SkewWarning, assess, compare
 from orthocal.assessment.range_test import brownian_range_tail
@@ -24,7 +24,7 @@ def test_the_bins_test_sums_squared_normal_scores():
     prediction, loss = draw()
     verdict = assess(prediction, loss, bins=4)
     t = verdict.bins["residual"] / verdict.bins["standard_error"]
-    z = norm.ppf(t_law.cdf(t, verdict.bins["n"] - 1))
+    z = norm.ppf(t_distribution.cdf(t, verdict.bins["n"] - 1))
     assert verdict.tests["bins"].statistic == pytest.approx((z**2).sum())
     assert verdict.tests["bins"].p_value == pytest.approx(chi2.sf((z**2).sum(), 4))
 

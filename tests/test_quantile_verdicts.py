@@ -9,7 +9,7 @@ from orthocal import assess, orthogonal_loss
 from orthocal.assessment import sweeps
 from orthocal.assessment.crossings import Bracket, crossings
 from orthocal.distributed import assess as assess_on_dask
-from orthocal.distributions import TableLaw
+from orthocal.distributions import TableDistribution
 from orthocal.effects.quantile import quantile_levels
 from orthocal.engines.dask.keys import folds_of, keys_of
 from orthocal.engines.dask.ranges import DaskRows
@@ -103,7 +103,7 @@ def test_dask_has_the_numbers_of_memory(monkeypatch, effect):
         treatment=frame.a,
         prediction=frame.tau,
         folds=folds_of(keys_of(frame[["id"]]), 2, 0),
-        nuisances={"propensity": 0.5, "below": TableLaw(levels, table)},
+        nuisances={"propensity": 0.5, "below": TableDistribution(levels, table)},
     )
     here, there = numbers(assess(frame.tau, loss, **settings)), numbers(found)
     for path, value in here.items():

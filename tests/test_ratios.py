@@ -9,7 +9,7 @@ import matplotlib.pyplot as plt
 import numpy as np
 import pytest
 from scipy.stats import norm
-from scipy.stats import t as t_law
+from scipy.stats import t as t_distribution
 
 import orthocal
 from orthocal import OrthocalError, QuadraticLoss, assess, orthogonal_loss, plots
@@ -75,7 +75,7 @@ def test_moments_are_against_the_mass_of_all_rows(weighted, clustered):
         total = sums.sum(axis=0)
         assert verdict.tests["bins"].statistic == pytest.approx(total @ np.linalg.solve(sums.T @ sums, total))
     else:
-        scores = t_law.logsf(np.abs(mean) / np.sqrt(np.diag(covariance)), found.freedom)
+        scores = t_distribution.logsf(np.abs(mean) / np.sqrt(np.diag(covariance)), found.freedom)
         assert verdict.tests["bins"].statistic == pytest.approx(float((norm.isf(np.exp(scores)) ** 2).sum()))
 
 

@@ -13,13 +13,13 @@ from orthocal.arrays import Floats, RowIndex, runs
 from orthocal.errors import OrthocalError, require_length
 
 
-class Law(Protocol):
+class Distribution(Protocol):
     """F(v | x) for each row, and the integrals of it that risks need."""
 
     def __len__(self) -> int: ...
 
     def __getitem__(self, rows: RowIndex) -> Self:
-        """The laws of some rows."""
+        """The distributions of some rows."""
         ...
 
     def below(self, v: Floats) -> Floats:
@@ -44,7 +44,7 @@ class Law(Protocol):
 
 
 @dataclass(frozen=True, eq=False)
-class TableLaw:
+class TableDistribution:
     """Laws tabulated at common levels, linear in between, with atoms of what is left at the two ends.
 
     Parameters
@@ -61,8 +61,8 @@ class TableLaw:
     def __len__(self) -> int:
         return len(self.table)
 
-    def __getitem__(self, rows: RowIndex) -> TableLaw:
-        return TableLaw(self.levels, self.table[rows])
+    def __getitem__(self, rows: RowIndex) -> TableDistribution:
+        return TableDistribution(self.levels, self.table[rows])
 
     def below(self, v: Floats) -> Floats:
         """F(v | x) of each row."""
@@ -109,7 +109,7 @@ class TableLaw:
         width = self.levels[cell + 1] - self.levels[cell]
         return cell, np.clip((v - self.levels[cell]) / width, 0, 1)
 
-    def tabulated(self) -> TableLaw:
+    def tabulated(self) -> TableDistribution:
         """Itself."""
         return self
 
@@ -158,8 +158,8 @@ def _integral_weights(width: Floats) -> tuple[Floats, Floats]:
 
 
 @dataclass(frozen=True, eq=False)
-class FunctionLaw:
-    """A law the user knows: a function of (X, level), integrated where need be over a grid of levels.
+class FunctionDistribution:
+    """A distribution the user knows: a function of (X, level), integrated where need be over a grid of levels.
 
     Parameters
     ----------
@@ -169,7 +169,7 @@ class FunctionLaw:
     grid : array
         Levels that cover the outcomes, for the integrals.
     rows : array, optional
-        Which rows of `X` this law is about; all by default.
+        Which rows of `X` this distribution is about; all by default.
     """
 
     function: Callable[[Any, Floats], Any]
@@ -180,12 +180,12 @@ class FunctionLaw:
     def __len__(self) -> int:
         return len(self.X) if self.rows is None else len(self.rows)
 
-    def __getitem__(self, rows: RowIndex) -> FunctionLaw:
+    def __getitem__(self, rows: RowIndex) -> FunctionDistribution:
         every = np.arange(len(self.X)) if self.rows is None else self.rows
-        law = FunctionLaw(self.function, self.X, self.grid, every[rows])
+        distribution = FunctionDistribution(self.function, self.X, self.grid, every[rows])
         if "_table" in self.__dict__:  # what the function was asked once need not be asked again
-            law.__dict__["_table"] = self._table[rows]
-        return law
+            distribution.__dict__["_table"] = self._table[rows]
+        return distribution
 
     def below(self, v: Floats) -> Floats:
         """F(v | x) of each row, by the function itself."""
@@ -218,11 +218,11 @@ class FunctionLaw:
             raise OrthocalError("`below` as given must be a probability in [0, 1] in every row; it is not.")
         return answer
 
-    def tabulated(self) -> TableLaw:
-        """The same law by a table; its function is asked once for each level of the grid."""
+    def tabulated(self) -> TableDistribution:
+        """The same distribution by a table; its function is asked once for each level of the grid."""
         return self._table
 
     @cached_property
-    def _table(self) -> TableLaw:
+    def _table(self) -> TableDistribution:
         columns = [self.below(np.full(len(self), level)) for level in self.grid]
-        return TableLaw(self.grid, np.column_stack(columns))
+        return TableDistribution(self.grid, np.column_stack(columns))

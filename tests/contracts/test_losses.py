@@ -4,20 +4,20 @@ import numpy as np
 import pytest
 
 from orthocal import ExpectileLoss, HingeLoss, OrthocalError, QuadraticLoss
-from orthocal.distributions import TableLaw
+from orthocal.distributions import TableDistribution
 from orthocal.losses import Loss, Overlap, score_at
 
 rng = np.random.default_rng(0)
-LAW = TableLaw(np.array([-2.0, -1.0, 0.0, 1.0, 2.0]), np.sort(rng.random((40, 5)), axis=1))
+LAW = TableDistribution(np.array([-2.0, -1.0, 0.0, 1.0, 2.0]), np.sort(rng.random((40, 5)), axis=1))
 TILTED = {"outcome": rng.standard_normal(40), "slope": rng.uniform(0, 3, 40) * (rng.random(40) < 0.5)}
 TILTED |= {"tilt": rng.uniform(0, 1, 40), "weight": rng.uniform(0.5, 2, 40)}
 UNIVERSAL = ("quadratic", "ratio", "fixed hinge")
 LOSSES = {
     "quadratic": QuadraticLoss(rng.standard_normal(40), rng.uniform(0.5, 2, 40), groups=np.arange(40) // 4),
     "ratio": QuadraticLoss(rng.standard_normal(40), rng.uniform(-0.5, 2, 40)),
-    "hinge": HingeLoss(**TILTED, law=LAW, groups=np.arange(40) // 4),
+    "hinge": HingeLoss(**TILTED, distribution=LAW, groups=np.arange(40) // 4),
     "fixed hinge": HingeLoss(**TILTED),
-    "expectile": ExpectileLoss(**TILTED, law=LAW, expectile=0.3),
+    "expectile": ExpectileLoss(**TILTED, distribution=LAW, expectile=0.3),
 }
 
 

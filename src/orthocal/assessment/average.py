@@ -5,7 +5,7 @@ from __future__ import annotations
 from functools import partial
 
 import numpy as np
-from scipy.stats import t as t_law
+from scipy.stats import t as t_distribution
 
 from orthocal.assessment.bin_table import minimisers
 from orthocal.assessment.bins import at_constant, at_prediction, mean_residual
@@ -20,7 +20,7 @@ def average_effect(rows: Rows, level: float) -> Stage[Average]:
     effect = float((yield from minimisers(rows, np.empty(0)))[0])
     _, error, units = yield from mean_residual(rows, partial(at_constant, value=effect))
     gap, gap_error, _ = yield from mean_residual(rows, at_prediction)
-    critical = float(t_law.ppf((1 + level) / 2, units - 1))
+    critical = float(t_distribution.ppf((1 + level) / 2, units - 1))
     interval = (effect - critical * error, effect + critical * error)
     if np.isfinite(rows.like.bounds).all():  # a minimiser that is searched for: its score is in other units than itself
         interval = yield from score_interval(rows, effect, error, critical)

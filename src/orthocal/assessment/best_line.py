@@ -7,7 +7,7 @@ from functools import partial
 from typing import NamedTuple
 
 import numpy as np
-from scipy.stats import t as t_law
+from scipy.stats import t as t_distribution
 
 from orthocal.arrays import Floats, Integers
 from orthocal.assessment.parts import Average, Coefficient, LinearPredictor
@@ -49,7 +49,7 @@ def best_line(rows: Rows, bins: Mapping[str, Floats], average: Average, level: f
     if not np.isfinite(rows.like.bounds).all() or len(bins["n"]) < 2:
         return None
     units, effective = yield from count_effective(rows)
-    reach = float(t_law.ppf((1 + level) / 2, effective - 1))
+    reach = float(t_distribution.ppf((1 + level) / 2, effective - 1))
     error = (average.interval[1] - average.interval[0]) / (2 * reach)
     if not error > 0:
         return None

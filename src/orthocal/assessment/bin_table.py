@@ -8,7 +8,7 @@ from functools import partial, singledispatch
 
 import numpy as np
 from scipy.optimize import isotonic_regression
-from scipy.stats import t as t_law
+from scipy.stats import t as t_distribution
 
 from orthocal.arrays import Floats, Integers, group_sums
 from orthocal.assessment.bins import Binned, Cells, scaled
@@ -63,7 +63,7 @@ def _off_bounds(found: Floats, low: float, high: float) -> Floats:
 
 def _stays(like: Loss) -> bool:
     """Whether a loss is the same at every level."""
-    return getattr(like, "law", None) is None and like.at(np.zeros(len(like))) is like
+    return getattr(like, "distribution", None) is None and like.at(np.zeros(len(like))) is like
 
 
 @by_kind.register(QuadraticLoss)
@@ -169,7 +169,7 @@ def hull(bins: Mapping[str, Floats], height: Floats, sign: int) -> Floats:
 
 
 def _critical(binned: Binned, level: float) -> Floats:
-    return np.asarray(t_law.ppf((1 + level) / 2, binned.freedom))
+    return np.asarray(t_distribution.ppf((1 + level) / 2, binned.freedom))
 
 
 def _sums(piece: Piece, edges: Floats) -> tuple[Floats, float, float]:

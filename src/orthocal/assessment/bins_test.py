@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING
 import numpy as np
 from scipy.sparse import coo_array
 from scipy.special import chdtrc
-from scipy.stats import beta as beta_law
+from scipy.stats import beta as beta_distribution
 from scipy.stats import norm
-from scipy.stats import t as t_law
+from scipy.stats import t as t_distribution
 
 from orthocal.arrays import Floats, Integers
 from orthocal.assessment.bins import Binned
@@ -47,7 +47,7 @@ def _of_bins(rows: Rows, binned: Binned) -> Stage[TestResult]:
     bins = len(binned.residual)
     if rows.like.groups is None:
         score = np.abs(binned.residual) / np.sqrt(binned.variance)
-        tail = t_law.logsf(score, binned.freedom)
+        tail = t_distribution.logsf(score, binned.freedom)
         normal = -norm.ppf(np.exp(np.maximum(tail, -700.0)))
         statistic = float(normal @ normal)
         return TestResult(statistic, float(chdtrc(bins, statistic)), f"chi-square, {bins} bins")
@@ -77,7 +77,7 @@ def by_signs(sums: csr_array) -> TestResult:
             None, None, f"does not apply: {clusters} clusters of unequal size are too few for {bins} bins"
         )
     statistic = float(total @ inverse @ total)
-    tail = float(beta_law.sf(min(statistic / counted, 1.0), bins / 2, free / 2))
+    tail = float(beta_distribution.sf(min(statistic / counted, 1.0), bins / 2, free / 2))
     note = f"signs of clusters, {bins} bins, effective number of clusters {counted:.0f}"
     return TestResult(statistic, max(tail, 2.0 ** (1 - clusters)), note)  # flips of signs give no smaller p-value
 

@@ -6,7 +6,7 @@ from functools import singledispatch
 from typing import Any, NamedTuple
 
 import numpy as np
-from scipy.stats import t as t_law
+from scipy.stats import t as t_distribution
 
 from orthocal.arrays import Floats, Integers
 from orthocal.assessment.parts import Decision
@@ -173,7 +173,7 @@ def concluded(
         share = float(found.total[CHANGED]) / float(found.total[WEIGHT])
         decision = Decision(float(cost), share, *found.mean(GAIN, level)[:3])
     mean, error, (low, high), effective = found.mean(DIFFERENCE, level)
-    harm = float(t_law.sf(mean / error, effective - 1)) if error > 0 else float(mean <= 0)
+    harm = float(t_distribution.sf(mean / error, effective - 1)) if error > 0 else float(mean <= 0)
     better, same, worse = "improved", "no detectable change", "harmed"
     if rivals is not None:
         worse, better = (f"{name} has the lower loss" for name in rivals)

@@ -7,7 +7,7 @@ from typing import NamedTuple
 import numpy as np
 from scipy.optimize import brentq
 from scipy.special import chdtri, chndtr, ndtr
-from scipy.stats import f as f_law
+from scipy.stats import f as f_distribution
 from scipy.stats import norm
 
 from orthocal.arrays import Floats
@@ -145,7 +145,7 @@ def critical_value(binned: Binned, trace: float, square: float, tail: float) -> 
     freedom = trace**2 / square
     if np.isinf(binned.effective):
         return square / trace * float(chdtri(freedom, tail))
-    return trace * float(f_law.isf(tail, freedom, max(binned.effective - 1, 1.0)))
+    return trace * float(f_distribution.isf(tail, freedom, max(binned.effective - 1, 1.0)))
 
 
 def mean_absolute_error(binned: Binned) -> Distance:
@@ -164,8 +164,8 @@ def largest_error(binned: Binned, level: float, draws: int, rng: np.random.Gener
     """Return the Linf error and the critical value of the simultaneous band, in standard errors.
 
     With normal multipliers the bootstrap of the bin means is exactly normal with their estimated covariance, so the draws
-    are made bin by bin and never touch the rows. Each bin's draws are widened as in a t law, for its variance is estimated
-    too, from as many rows (or clusters) as it has.
+    are made bin by bin and never touch the rows. Each bin's draws are widened as in a t distribution, for its variance is
+    estimated too, from as many rows (or clusters) as it has.
     """
     error = np.sqrt(binned.variance)
     value = float(np.abs(binned.residual).max())

@@ -7,8 +7,8 @@ from functools import partial
 from typing import NamedTuple
 
 import numpy as np
-from scipy.stats import f as f_law
-from scipy.stats import t as t_law
+from scipy.stats import f as f_distribution
+from scipy.stats import t as t_distribution
 
 from orthocal.arrays import Floats, Integers, is_nearly_constant
 from orthocal.assessment.parts import Coefficient, LinearPredictor, TestResult
@@ -51,7 +51,7 @@ def linear_test(rows: Rows, level: float) -> Stage[tuple[TestResult, LinearPredi
         cubes, squares = yield from fit.powers(np.asarray(direction / length, dtype=np.float64))
         skewness = cubes / squares**1.5 * units / (units + FEW_UNITS)
     statistic = unskewed(length, skewness) ** 2 / 2
-    test = TestResult(statistic, float(f_law.sf(statistic, 2, effective - 1)), "intercept 0 and slope 1")
+    test = TestResult(statistic, float(f_distribution.sf(statistic, 2, effective - 1)), "intercept 0 and slope 1")
     if np.isfinite(rows.like.bounds).all():
         return test, None  # residuals are in other units than the effect: `best_line` has what is reported
     return test, _predictor(coefficient, covariance, middle, width, effective, level)
@@ -95,7 +95,7 @@ def _intercept_only(rows: Rows, effective: float) -> Stage[TestResult]:
         return TestResult(None, None, "does not apply: too few rows or clusters, or no noise")
     statistic = float((gap / total) ** 2 / variance)
     note = "intercept only: the prediction is constant"
-    return TestResult(statistic, float(f_law.sf(statistic, 1, effective - 1)), note)
+    return TestResult(statistic, float(f_distribution.sf(statistic, 1, effective - 1)), note)
 
 
 def _mass_and_residual(piece: Piece) -> Floats:
@@ -126,7 +126,7 @@ def _predictor(
     turn = np.array([[1.0, -middle / width], [0.0, 1.0 / width]])
     intercept, slope = (turn @ coefficient + [0.0, 1.0]).tolist()
     errors = np.sqrt(np.diag(turn @ covariance @ turn.T)).tolist()
-    reach = float(t_law.ppf((1 + level) / 2, effective - 1))
+    reach = float(t_distribution.ppf((1 + level) / 2, effective - 1))
     one, two = (
         Coefficient(value, error, (value - reach * error, value + reach * error))
         for value, error in zip((intercept, slope), errors, strict=True)

@@ -12,7 +12,7 @@ from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
-from scipy.stats import t as t_law
+from scipy.stats import t as t_distribution
 
 from orthocal.arrays import Floats, Integers
 from orthocal.assessment.sweeps import Piece, Question, Rows, Stage, T, cluster_sums, merged
@@ -35,7 +35,7 @@ class MeanMass(NamedTuple):
 
     def is_clear(self, level: float) -> bool:
         """Whether it is away from 0, so that Fieller's interval of a ratio over it is bounded."""
-        return self.value > float(t_law.ppf((1 + level) / 2, self.units - 1)) * self.standard_error
+        return self.value > float(t_distribution.ppf((1 + level) / 2, self.units - 1)) * self.standard_error
 
 
 def mean_mass(rows: Rows) -> Stage[MeanMass | None]:

@@ -8,7 +8,7 @@ from itertools import pairwise
 from typing import Any
 
 import numpy as np
-from scipy.stats import t as t_law
+from scipy.stats import t as t_distribution
 
 from orthocal.arrays import Booleans, Floats
 from orthocal.assessment.bin_edges import cut
@@ -95,7 +95,7 @@ def _judge(name: str, label: str, rows: Rows, bins: int, level: float) -> Stage[
     _, binned = yield from shown_bins(rows, tested, mass)
     excess, error, effective = yield from mean_residual(rows, at_prediction)
     size = float(np.sqrt(max(squared_error(binned)[0], 0.0)))
-    reach = float(t_law.ppf((1 + level) / 2, effective - 1)) * error
+    reach = float(t_distribution.ppf((1 + level) / 2, effective - 1)) * error
     test, _ = yield from against_all(linear_test(rows, level), mass)
     interval = error_interval(binned, level)
     return Group(

@@ -6,7 +6,7 @@ from functools import partial, singledispatch
 from typing import NamedTuple
 
 import numpy as np
-from scipy.stats import t as t_law
+from scipy.stats import t as t_distribution
 
 from orthocal.arrays import Floats, Integers
 from orthocal.assessment.bins import MOST_LEVERAGE
@@ -134,5 +134,5 @@ def error_of_mean(mean: float, squares: Squares, level: float) -> tuple[float, t
         )
     effective = max(min(effective_number(squares.total, squares.weights), squares.steady), 2.0)
     error = float(np.sqrt(squares.centred * units / (units - 1))) / squares.total
-    reach = float(t_law.ppf((1 + level) / 2, effective - 1)) * error
+    reach = float(t_distribution.ppf((1 + level) / 2, effective - 1)) * error
     return error, (mean - reach, mean + reach), effective

@@ -35,7 +35,7 @@ class CATE:
     Parameters
     ----------
     arm, control : object
-        The two treatment levels that are compared. Rows with other levels are kept: they add the covariates' law.
+        The two treatment levels that are compared. Rows with other values are kept: they add to what is known of the covariates.
 
     Examples
     --------

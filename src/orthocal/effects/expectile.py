@@ -10,7 +10,7 @@ import numpy as np
 from orthocal.arrays import Floats, Labels
 from orthocal.effects.arms import hajek, hajek_sums, overlap_of, propensity_nuisance, require_levels
 from orthocal.effects.description import LOCATION, Equivariance, Words
-from orthocal.effects.quantile import law_nuisance, level_judged
+from orthocal.effects.quantile import distribution_nuisance, level_judged
 from orthocal.errors import require_inside, warn_of_old_name
 from orthocal.losses import ExpectileLoss, Loss
 from orthocal.nuisances import Fitted, Nuisance
@@ -62,11 +62,11 @@ class ExpectileUnderTreatment:
         return np.asarray(observations.treatment == self.arm)
 
     def nuisances(self, observations: Observations) -> list[Nuisance]:
-        """Propensity of the arm, and the law of the outcome in it."""
+        """Propensity of the arm, and the distribution of the outcome in it."""
         require_inside(self.expectile, 0, 1, "expectile")
         require_levels(observations.treatment, ("arm", self.arm))
         got = np.asarray(observations.treatment == self.arm)
-        return [propensity_nuisance(got), law_nuisance(observations.outcome, got)]
+        return [propensity_nuisance(got), distribution_nuisance(observations.outcome, got)]
 
     def sums(self, observations: Observations, fitted: Fitted) -> dict[str, Floats]:
         """What normalises the inverse propensities."""
@@ -87,6 +87,6 @@ class ExpectileUnderTreatment:
             groups=observations.groups,
             overlap=overlap_of({"arm": (got, pi)}, fitted, weight),
             expectile=self.expectile,
-            law=None if fixed else below,
+            distribution=None if fixed else below,
         )
         return loss.at(level)

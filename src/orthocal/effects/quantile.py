@@ -9,19 +9,19 @@ from typing import Any, ClassVar
 import numpy as np
 
 from orthocal.arrays import Booleans, Floats, Labels
-from orthocal.distributions import FunctionLaw, TableLaw
+from orthocal.distributions import FunctionDistribution, TableDistribution
 from orthocal.effects.arms import hajek, hajek_sums, overlap_of, propensity_nuisance, require_levels
 from orthocal.effects.description import LOCATION, Equivariance, Words
 from orthocal.errors import OrthocalError, require_inside
 from orthocal.losses import HingeLoss, Loss
 from orthocal.nuisances import Fitted, Nuisance
-from orthocal.nuisances.conditional_distribution import ConditionalLaw
+from orthocal.nuisances.conditional_distribution import ConditionalDistribution
 from orthocal.observations import Observations
 
 LEVELS = 41
 """At how many quantiles of the arm's outcomes a conditional distribution is tabulated."""
 OUTSIDE = 4
-"""At how many levels beyond either end of the outcomes a law that is given is asked."""
+"""At how many levels beyond either end of the outcomes a distribution that is given is asked."""
 
 
 @dataclass(frozen=True)
@@ -54,7 +54,7 @@ class QuantileUnderTreatment:
     equivariance: ClassVar[Equivariance] = LOCATION
     words: ClassVar[Words] = Words(
         "The quantile of the outcome under the arm among people alike in the covariates: the share Q of outcomes lies below it.",
-        "pinball loss with weights 1{arm}/pi, corrected by (1{arm}/pi - 1) (F - Q) v, F the outcome's law at the level judged",
+        "pinball loss with weights 1{arm}/pi, corrected by (1{arm}/pi - 1) (F - Q) v, F the share of outcomes below",
     )
     quantile: float = 0.5
     arm: Any = 1
@@ -64,11 +64,11 @@ class QuantileUnderTreatment:
         return np.asarray(observations.treatment == self.arm)
 
     def nuisances(self, observations: Observations) -> list[Nuisance]:
-        """Propensity of the arm, and the law of the outcome in it."""
+        """Propensity of the arm, and the distribution of the outcome in it."""
         require_inside(self.quantile, 0, 1, "quantile")
         require_levels(observations.treatment, ("arm", self.arm))
         got = np.asarray(observations.treatment == self.arm)
-        return [propensity_nuisance(got), law_nuisance(observations.outcome, got)]
+        return [propensity_nuisance(got), distribution_nuisance(observations.outcome, got)]
 
     def sums(self, observations: Observations, fitted: Fitted) -> dict[str, Floats]:
         """What normalises the inverse propensities."""
@@ -79,9 +79,9 @@ class QuantileUnderTreatment:
         level = level_judged(observations, "quantile")
         got, pi, weight = observations.treatment == self.arm, fitted["propensity"], observations.weight
         slope = weight * hajek(got / pi, observations, fitted)
-        below, law = fitted["below"], fitted["below"]
+        below, distribution = fitted["below"], fitted["below"]
         if isinstance(below, np.ndarray):  # known at one level only
-            law, tilt = None, corrected_tilt(self.quantile, slope, weight, below)
+            distribution, tilt = None, corrected_tilt(self.quantile, slope, weight, below)
         else:
             tilt = np.zeros(len(weight))
         overlap = overlap_of({"arm": (got, pi)}, fitted, weight)
@@ -93,7 +93,7 @@ class QuantileUnderTreatment:
             groups=observations.groups,
             overlap=overlap,
             quantile=self.quantile,
-            law=law,
+            distribution=distribution,
         )
         return loss.at(level)
 
@@ -103,7 +103,7 @@ def corrected_tilt(quantile: float, slope: Floats, weight: Floats, below: Floats
     return weight * quantile + (slope - weight) * below
 
 
-def law_nuisance(outcome: Floats, got: Booleans) -> Nuisance:
+def distribution_nuisance(outcome: Floats, got: Booleans) -> Nuisance:
     """Return the conditional distribution of the outcome in an arm, tabulated at quantiles of the arm's outcomes.
 
     The quantiles are outcomes that occur: one computed between two could be rounded to either side in another unit.
@@ -117,24 +117,24 @@ def law_nuisance(outcome: Floats, got: Booleans) -> Nuisance:
         outcome,
         got,
         is_probability=True,
-        wrap=partial(ConditionalLaw, levels=levels),
-        finish=partial(TableLaw, levels),
-        call=lambda function, X: FunctionLaw(function, X, widened(levels)),
+        wrap=partial(ConditionalDistribution, levels=levels),
+        finish=partial(TableDistribution, levels),
+        call=lambda function, X: FunctionDistribution(function, X, widened(levels)),
     )
 
 
 def quantile_levels(outcome: Floats) -> Floats:
     """Return quantiles of the outcome, closer to each other towards the ends.
 
-    A law is linear between levels. With even probabilities the outer cells reach far into the tails, and the mean excess there,
-    on which expectiles depend, comes out too large, the more so the more rows there are.
+    A distribution is linear between levels. With even probabilities the outer cells reach far into the tails, and the mean excess
+    there, on which expectiles depend, comes out too large, the more so the more rows there are.
     """
     probability = (1 - np.cos(np.linspace(0, np.pi, LEVELS))) / 2
     return np.unique(np.quantile(outcome, probability, method="inverted_cdf"))
 
 
 def widened(levels: Floats) -> Floats:
-    """Return the levels and some beyond either end: a law that is known does not stop where the outcomes seen do."""
+    """Return the levels and some beyond either end: a distribution that is known does not stop where the outcomes seen do."""
     reach = float(levels[-1] - levels[0]) / 2 or 1e-9 * max(abs(float(levels[0])), 1.0)
     beyond = reach * np.arange(1, OUTSIDE + 1) / OUTSIDE
     return np.concatenate([levels[0] - beyond[::-1], levels, levels[-1] + beyond])

@@ -9,7 +9,7 @@ from typing import Any, Protocol, Self, TypeVar, cast, runtime_checkable
 import numpy as np
 
 from orthocal.arrays import Floats, Integers, RowIndex
-from orthocal.distributions import TableLaw
+from orthocal.distributions import TableDistribution
 from orthocal.errors import OrthocalError, require_positive_mass
 from orthocal.losses.balance import Balance
 
@@ -195,7 +195,7 @@ def total_mass(loss: Loss) -> float:
 
 
 L = TypeVar("L", bound="Loss")
-LAW = "law "
+DISTRIBUTION = "distribution "
 """How columns of a conditional distribution begin: one for each level of its table."""
 
 
@@ -205,25 +205,25 @@ def columns_of(loss: Any) -> dict[str, Any]:
     kept = {name: value for name, value in found.items() if isinstance(value, np.ndarray) and len(value) == len(loss)}
     if "weight" in kept and kept["weight"] is kept.get("denominator"):
         del kept["weight"]
-    law: Any = getattr(loss, "law", None)
-    if hasattr(law, "tabulated"):
-        kept |= {f"{LAW}{j}": column for j, column in enumerate(law.tabulated().table.T)}
+    distribution: Any = getattr(loss, "distribution", None)
+    if hasattr(distribution, "tabulated"):
+        kept |= {f"{DISTRIBUTION}{j}": column for j, column in enumerate(distribution.tabulated().table.T)}
     return kept
 
 
 def of_columns(like: L, columns: Mapping[str, Any]) -> L:
     """Return a loss of the same kind with these columns; without columns of a conditional distribution it stays at its level."""
-    own = {name: column for name, column in columns.items() if not name.startswith(LAW)}
+    own = {name: column for name, column in columns.items() if not name.startswith(DISTRIBUTION)}
     weight = own.get("weight", own.get("denominator"))
     left: dict[str, Any] = {"groups": None, "overlap": None} | (
-        {"law": _law(like, columns)} if hasattr(like, "law") else {}
+        {"distribution": _law(like, columns)} if hasattr(like, "distribution") else {}
     )
     return replace(like, **{**left, **own, "weight": weight})  # type: ignore[type-var]
 
 
-def _law(like: Any, columns: Mapping[str, Any]) -> TableLaw | None:
-    table = [column for name, column in columns.items() if name.startswith(LAW)]
-    return TableLaw(like.law.tabulated().levels, np.column_stack(table)) if table else None
+def _law(like: Any, columns: Mapping[str, Any]) -> TableDistribution | None:
+    table = [column for name, column in columns.items() if name.startswith(DISTRIBUTION)]
+    return TableDistribution(like.distribution.tabulated().levels, np.column_stack(table)) if table else None
 
 
 def joined(losses: Sequence[L]) -> L:

@@ -12,11 +12,11 @@ from orthocal.errors import require_finite, require_length
 from orthocal.losses.protocol import Origin, Overlap
 
 if TYPE_CHECKING:
-    from orthocal.distributions import Law
+    from orthocal.distributions import Distribution
 
 
 T = TypeVar("T")
-PER_ROW = ("outcome", "slope", "tilt", "offset", "weight", "groups", "law", "overlap")
+PER_ROW = ("outcome", "slope", "tilt", "offset", "weight", "groups", "distribution", "overlap")
 
 
 def complete(loss: Any) -> None:
@@ -63,7 +63,7 @@ class HingeLoss:
     groups, overlap, unit, origin
         As in every loss.
     quantile : float
-    law : Law, optional
+    distribution : Distribution, optional
         Without it the loss stays as it is at every level.
 
     Examples
@@ -84,7 +84,7 @@ class HingeLoss:
     overlap: Overlap | None = None
     unit: str = "probability"
     quantile: float = 0.5
-    law: Law | None = None
+    distribution: Distribution | None = None
     origin: Origin | None = None
 
     def __post_init__(self) -> None:
@@ -112,15 +112,15 @@ class HingeLoss:
     def at(self, prediction: Floats) -> HingeLoss:
         """The loss with F taken at this prediction; its value there is the doubly robust risk, the mean pinball loss."""
         require_length(prediction, len(self), "prediction")
-        if self.law is None:
+        if self.distribution is None:
             return self
-        below, excess = self.law.below(prediction), self.slope - self.weight
+        below, excess = self.distribution.below(prediction), self.slope - self.weight
         # Q times the doubly robust mean outcome, which no prediction changes: the risk stays when all outcomes are moved.
-        still = self.quantile * (self.slope * self.outcome - excess * self.law.mean())
+        still = self.quantile * (self.slope * self.outcome - excess * self.distribution.mean())
         return replace(
             self,
             tilt=self.weight * self.quantile + excess * below,
-            offset=still - excess * (self.law.shortfall(prediction) - below * prediction),
+            offset=still - excess * (self.distribution.shortfall(prediction) - below * prediction),
         )
 
 
@@ -133,7 +133,7 @@ class ExpectileLoss:
 
     Parameters
     ----------
-    outcome, slope, tilt, offset, weight, bounds, groups, overlap, unit, law
+    outcome, slope, tilt, offset, weight, bounds, groups, overlap, unit, distribution
         As in `HingeLoss`.
     expectile : float
         The level :math:`\tau`; 0.5 is the mean.
@@ -155,7 +155,7 @@ class ExpectileLoss:
     overlap: Overlap | None = None
     unit: str = "score"
     expectile: float = 0.5
-    law: Law | None = None
+    distribution: Distribution | None = None
     origin: Origin | None = None
 
     def __post_init__(self) -> None:
@@ -185,24 +185,24 @@ class ExpectileLoss:
     def at(self, prediction: Floats) -> ExpectileLoss:
         """The loss with its nuisance taken at this prediction; its value there is the doubly robust risk."""
         require_length(prediction, len(self), "prediction")
-        if self.law is None:
+        if self.distribution is None:
             return self
-        score, risk = expected_expectile(self.law, prediction, self.expectile)
+        score, risk = expected_expectile(self.distribution, prediction, self.expectile)
         excess = self.slope - self.weight
         return replace(self, tilt=excess * score, offset=-excess * (risk - score * prediction))
 
 
-def expected_expectile(law: Law, v: Floats, level: float) -> tuple[Floats, Floats]:
+def expected_expectile(distribution: Distribution, v: Floats, level: float) -> tuple[Floats, Floats]:
     """Return E[score | x] and E[loss | x] at v, the loss up to a constant in v.
 
     E(v - Y)_+ is the shortfall G, E(Y - v)_+ is G + mean - v, and E(Y - v)^2 / 2 is a constant plus (v - mean)^2 / 2.
     """
     # loss = tau (Y - v)^2 / 2 + (1 - 2 tau) (v - Y)_+^2 / 2
-    risk = level * (v - law.mean()) ** 2 / 2 + (1 - 2 * level) * law.squared_shortfall(v)
-    return expected_score(law, v, level), risk
+    risk = level * (v - distribution.mean()) ** 2 / 2 + (1 - 2 * level) * distribution.squared_shortfall(v)
+    return expected_score(distribution, v, level), risk
 
 
-def expected_score(law: Law, v: Floats, level: float) -> Floats:
+def expected_score(distribution: Distribution, v: Floats, level: float) -> Floats:
     """Return E[score | x] at v."""
-    short = law.shortfall(v)
-    return (1 - level) * short - level * (short + law.mean() - v)
+    short = distribution.shortfall(v)
+    return (1 - level) * short - level * (short + distribution.mean() - v)

@@ -73,7 +73,11 @@ def _(loss: QuadraticLoss, units: Units) -> QuadraticLoss:
 def _(loss: HingeLoss, units: Units) -> HingeLoss:
     """Tilts are probabilities and stay; the loss stays at its level."""
     return replace(
-        loss, outcome=units.standard(loss.outcome), bounds=_bounds(loss, units), offset=np.zeros(len(loss)), law=None
+        loss,
+        outcome=units.standard(loss.outcome),
+        bounds=_bounds(loss, units),
+        offset=np.zeros(len(loss)),
+        distribution=None,
     )
 
 
@@ -85,7 +89,7 @@ def _(loss: ExpectileLoss, units: Units) -> ExpectileLoss:
         tilt=loss.tilt / units.scale,
         bounds=_bounds(loss, units),
         offset=np.zeros(len(loss)),
-        law=None,
+        distribution=None,
     )
 
 
@@ -102,15 +106,19 @@ def score_at(loss: Loss, v: Floats) -> Floats:
 
 @score_at.register(HingeLoss)
 def _(loss: HingeLoss, v: Floats) -> Floats:
-    if loss.law is None:
+    if loss.distribution is None:
         return loss.derivative(v)
-    wanted = loss.weight * loss.quantile + (loss.slope - loss.weight) * loss.law.below(v)
+    wanted = loss.weight * loss.quantile + (loss.slope - loss.weight) * loss.distribution.below(v)
     return loss.slope * (loss.outcome <= v) - wanted
 
 
 @score_at.register(ExpectileLoss)
 def _(loss: ExpectileLoss, v: Floats) -> Floats:
-    if loss.law is None:
+    if loss.distribution is None:
         return loss.derivative(v)
     # The derivative has the tilt of another level; that is taken off and the one of this level put on.
-    return loss.derivative(v) + loss.tilt - (loss.slope - loss.weight) * expected_score(loss.law, v, loss.expectile)
+    return (
+        loss.derivative(v)
+        + loss.tilt
+        - (loss.slope - loss.weight) * expected_score(loss.distribution, v, loss.expectile)
+    )

@@ -14,17 +14,17 @@ from orthocal.nuisances.polynomials import fit_in_stages
 from orthocal.nuisances.wrapped import fit_weighted, monotone_in_last
 
 
-class ConditionalLaw(BaseEstimator):  # type: ignore[misc]
+class ConditionalDistribution(BaseEstimator):  # type: ignore[misc]
     """Learn P(Y <= level | x) at every level at once.
 
     Every row is shown at several levels, spread over all of them, with the answer to "is the outcome at most this?". Where the
-    learner can be monotone in a feature it is made so in the level; in any case a law is made to rise.
+    learner can be monotone in a feature it is made so in the level; in any case a distribution is made to rise.
 
     Parameters
     ----------
     learner : scikit-learn classifier
     levels : array
-        Where the law is tabulated; the last is the largest outcome.
+        Where the distribution is tabulated; the last is the largest outcome.
     copies : int
         At how many levels each row is shown.
     random_state : int, optional
@@ -40,7 +40,7 @@ class ConditionalLaw(BaseEstimator):  # type: ignore[misc]
         """Stack the rows at their levels and fit the classifier."""
         rng, n, count = generator(self.random_state), len(y), len(self.levels)
         copies = min(self.copies, count)
-        # Each row's levels are evenly spaced from a random start, so that every part of the law is seen.
+        # Each row's levels are evenly spaced from a random start, so that every part of the distribution is seen.
         place = (rng.integers(0, count, n)[:, None] + np.arange(copies) * count // copies) % count
         level = self.levels[place].ravel()
         stacked = np.column_stack([np.repeat(X, copies, axis=0), level])
@@ -54,7 +54,7 @@ class ConditionalLaw(BaseEstimator):  # type: ignore[misc]
         return self
 
     def predict(self, X: Floats) -> Floats:
-        """Return the law of each row at every level."""
+        """Return the distribution of each row at every level."""
         table = np.ones((len(X), len(self.levels)))
         if self.model_ is not None:
             for j, level in enumerate(self.levels):

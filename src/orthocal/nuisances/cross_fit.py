@@ -30,7 +30,7 @@ class Fitted:
 
     Parameters
     ----------
-    values : dict of str to array or Law
+    values : dict of str to array or Distribution
         By name.
     clip : float
     clipped : dict of str to float
@@ -72,7 +72,7 @@ def cross_fit(
 
     Parameters
     ----------
-    given : mapping of str to array or Law, optional
+    given : mapping of str to array or Distribution, optional
         Nuisances known beforehand: they are used as they are, not learnt.
     evaluate : sequence of int, optional
         The folds to predict, all by default; the answer covers the rows of these folds only. Sample splitting is two folds of
@@ -117,7 +117,7 @@ def to_learn(nuisances: Sequence[Nuisance], known: Collection[str]) -> list[Nuis
 
 
 def check_given(nuisances: Sequence[Nuisance], given: Mapping[str, Any] | None, X: Any, n: int) -> dict[str, Any]:
-    """Return the nuisances a user knows, each a number, an array, a function of X or a Law, as an array or a Law each."""
+    """Return the nuisances a user knows, each as an array or a Distribution."""
     names = {name: nuisance for nuisance in nuisances for name in (*nuisance.names, *nuisance.extras)}
     known: dict[str, Any] = {}
     for name, value in (given or {}).items():
@@ -136,8 +136,8 @@ def check_given(nuisances: Sequence[Nuisance], given: Mapping[str, Any] | None, 
 
 
 def known_value(name: str, value: Any, n: int) -> Any:
-    """Return a number or a column as one finite number per row; a Law as it is."""
-    if hasattr(value, "below"):  # a Law stays what it is
+    """Return a number or a column as one finite number per row; a Distribution as it is."""
+    if hasattr(value, "below"):  # a Distribution stays what it is
         if len(value) != n:
             raise OrthocalError(f"`{name}` as given must cover the {n} rows; it covers {len(value)}.")
         return value

@@ -188,7 +188,7 @@ class Source:
     @property
     def depends_on_level(self) -> bool:
         """Whether the loss is another at another level."""
-        return getattr(self._first_rows, "law", None) is not None
+        return getattr(self._first_rows, "distribution", None) is not None
 
     @property
     def has_overlap(self) -> bool:
