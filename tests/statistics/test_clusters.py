@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from orthocal import QuadraticLoss
-from orthocal.assessment.assess import _average
+from orthocal.assessment.average import average_effect
 from orthocal.assessment.bins import binned
 from orthocal.assessment.bins_test import bins_test
 from orthocal.assessment.linear_test import linear_test
@@ -43,7 +43,7 @@ def misses(kind, clusters, shared, draws, bins=10):
         stages = {
             "bins": bins_test(rows, binned(prediction, loss, bins)),
             "linear": linear_test(rows, 0.95),
-            "average": _average(rows, 0.95),
+            "average": average_effect(rows, 0.95),
             "value": decision_value(rows, 0.0, 0.95),
         }
         one = answered(rows, stages)

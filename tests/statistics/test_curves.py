@@ -5,7 +5,8 @@ import pytest
 from scipy.stats import binom
 
 from orthocal import QuadraticLoss
-from orthocal.assessment.assess import _average, _bins
+from orthocal.assessment.assess import _bins
+from orthocal.assessment.average import average_effect
 from orthocal.assessment.best_line import best_line
 from orthocal.assessment.rate import rate
 from orthocal.assessment.records import Settings
@@ -90,7 +91,7 @@ def level_draw(effect, which, n, rng):
     """Average of one draw; bin targets less the truth of their middle; slope."""
     prediction, loss = loss_of(draw(n, rng).sort_values("x"), effect, which)
     rows = SortedRows(prediction, loss)
-    average = answer(rows, _average(rows, 0.95))
+    average = answer(rows, average_effect(rows, 0.95))
     bins = answer(rows, _bins(rows, None, Settings(random_state=0))).columns
     line = answer(rows, best_line(rows, bins, average, 0.95))
     slope = (np.nan,) * 3 if line is None else (line.slope.value, *line.slope.interval)

@@ -17,6 +17,8 @@ from orthocal.assessment.sweeps import Piece, Question, Rows, Stage, cluster_sum
 ROUNDING = 1e-12
 FEW_UNITS = 100
 """Rows or clusters whose skewness is believed by half: that of fewer is mostly chance."""
+MOST_SKEW = 0.2
+"""Skewness of the statistic beyond which too much of it would be left."""
 LEAST_SPREAD = 1e-3
 """Share of the predictions' spread that must be left without any one row or cluster."""
 
@@ -52,6 +54,10 @@ def linear_test(rows: Rows, level: float) -> Stage[tuple[TestResult, LinearPredi
         skewness = cubes / squares**1.5 * units / (units + FEW_UNITS)
     statistic = unskewed(length, skewness) ** 2 / 2
     test = TestResult(statistic, float(f_distribution.sf(statistic, 2, effective - 1)), "intercept 0 and slope 1")
+    if abs(skewness) > MOST_SKEW:
+        test = TestResult(
+            None, None, f"does not apply: too skewed for {units:,} rows or clusters (skewness {skewness:.2f})"
+        )
     if np.isfinite(rows.like.bounds).all():
         return test, None  # residuals are in other units than the effect: `best_line` has what is reported
     return test, _predictor(coefficient, covariance, middle, width, effective, level)

@@ -40,7 +40,7 @@ def in_sample(evidence: StudyEvidence, prediction: Floats, name: str) -> Check |
     if noise is None or not np.ptp(prediction) > 0:
         return None
     own = prediction[evidence.some]
-    smooth = out_of_fold(noise.covariates, own, noise.fold, trees=20, leaf=2)
+    smooth = told_by_others(noise.covariates, own, noise.fold, trees=20, leaf=2)
     left = [correlation((own - smooth)[arm], noise.value[arm]) for arm in noise.arms]
     by_right = max(noise.told, 0.0) + max(min(correlation(smooth[arm], noise.value[arm]) for arm in noise.arms), 0.0)
     beyond = [
@@ -77,11 +77,11 @@ def noise_of(evidence: StudyEvidence) -> Noise | None:
     value = np.where(treated, 1.0, -1.0) * (rows.outcome[some] - mean)
     X = rows.covariates[some]
     X = np.where(np.isnan(X), np.nan_to_num(np.nanmean(X, axis=0)), X)
-    told = correlation(out_of_fold(X, value, fold[some], trees=30, leaf=3), value)
+    told = correlation(told_by_others(X, value, fold[some], trees=30, leaf=3), value)
     return Noise(X, value, told, fold[some], (treated, control))
 
 
-def out_of_fold(X: Floats, target: Floats, fold: Integers, *, trees: int, leaf: int) -> Floats:
+def told_by_others(X: Floats, target: Floats, fold: Integers, *, trees: int, leaf: int) -> Floats:
     """Return what other folds tell of a target: least squares, and extremely randomised trees on what it leaves."""
     from sklearn.ensemble import ExtraTreesRegressor
 
