@@ -217,7 +217,9 @@ def judge(
         "skewness": bins.skewness,
         "rate": found["rate"],
         "value": found.get("value"),
-        "subgroups": judge_groups(groups, settings.bins, level),
+        "subgroups": judge_groups(
+            groups, settings.bins, level, bins.skewness * float(np.sqrt(bins.columns["n"].mean()))
+        ),
         "sensitivity": sensitivity(interval),
         "curve": None if is_constant else monotone_curve(like, columns),
         "overlap": overlap,

@@ -25,11 +25,19 @@ from orthocal.observations import MISSING, as_groups
 
 MOST_LEVELS, QUARTERS = 12, 4
 FEWEST_ROWS, ROWS_A_BIN = 20, 50
+GROUP_SKEW = 0.12
+"""Skewness of residuals over the root of the rows of a subgroup, beyond which its test would reject too often."""
 
 
-def judge_groups(groups: Iterable[tuple[str, str, Rows]], bins: int, level: float) -> tuple[Group, ...]:
-    """Judge each (column, value, rows); Holm's adjustment over all."""
-    found = [answer(rows, _judge(name, label, rows, bins, level)) for name, label, rows in groups]
+def judge_groups(
+    groups: Iterable[tuple[str, str, Rows]], bins: int, level: float, skewness: float = 0.0
+) -> tuple[Group, ...]:
+    """Judge each (column, value, rows); Holm's adjustment over all.
+
+    `skewness` is that of the residuals of all rows: a subgroup of too few rows for it has a size and no test.
+    """
+    judged = [answer(rows, _judge(name, label, rows, bins, level)) for name, label, rows in groups]
+    found = [replace(one, p_value=None) if skewness > GROUP_SKEW * np.sqrt(one.rows) else one for one in judged]
     tested = [j for j, group in enumerate(found) if group.p_value is not None]
     adjusted = holm(np.array([found[j].p_value for j in tested], dtype=np.float64))
     by_place = dict(zip(tested, adjusted.tolist(), strict=True))
