@@ -80,10 +80,16 @@ def alarms(draws, sizes, seed=3):
                     table, effect, known, _ = draw(name, n, rng)
                     predictions = {key: t_learner(make, other, names)(table) for key, make in LEARNERS.items()}
                     predictions |= {"truth": effect, "shrunken": 0.3 * effect}
-                    for checks in checked(table, known, names, predictions).values():
+                    for key, checks in checked(table, known, names, predictions).items():
                         samples += 1
                         failed += any(check.result == "failed" for check in checks)
                         for check in checks:
+                            if (
+                                check.name == "possible values"
+                            ):  # no statistic: it alarms exactly where one is impossible
+                                impossible = bool((np.abs(predictions[key]) > 1).any())
+                                assert (check.result == "warning") == impossible
+                                continue
                             made[check.name] += 1
                             alarmed[check.name] += check.result != "passed"
                             assert check.result != "failed" or check.name in CAN_FAIL
@@ -106,7 +112,7 @@ def hits(draws, sizes, seed=4):
     return found
 
 
-def visits_found(draws, n=4000, seed=5):
+def visits_found(draws, n=10_000, seed=5):
     """Return how often visits after a mailing, taken for a covariate, are found out."""
     found = []
     with warnings.catch_warnings():
@@ -149,5 +155,5 @@ def test_models_judged_on_their_own_rows_are_found_out():
 @pytest.mark.slow
 def test_visits_after_a_mailing_are_found_out():
     found = visits_found(100)
-    print(f"visits of 4,000 customers: {np.mean(found):.2f}")
+    print(f"visits of 10,000 customers: {np.mean(found):.2f}")
     assert np.mean(found) >= 0.8
