@@ -51,7 +51,7 @@ def test_a_covariate_measured_after_treatment_is_out_of_balance():
     table = trial(3000, visit=lambda t, rng: (rng.random(len(t)) < 0.1 + 0.06 * t["a"]).astype(int))
     check = results(table, ["x0", "visit"])["balance"]
     assert check.result == "failed"
-    assert check.sentence.startswith("visit: distributed otherwise in one arm")
+    assert check.sentence.startswith("visit: not distributed as the known propensity says.")
     assert "measured after treatment" in check.advice
     assert results(table, ["x0", "x1"])["balance"].result == "passed"
     assert "balance" not in results(table, ["x0", "visit"], propensity=None)
@@ -62,6 +62,30 @@ def test_a_wrong_propensity_is_out_of_balance():
     table = pd.DataFrame(data.X[:, :3], columns=["x0", "x1", "x2"])
     table = table.assign(a=data.treatment, y=data.y, tau=data.effect)
     assert results(table, ["x0", "x1", "x2"])["balance"].result == "failed"
+
+
+@pytest.mark.parametrize("covariates", [(), ("x0", "x1")])
+def test_a_wrong_share_of_the_arm_is_found(covariates):
+    check = results(trial(2000), covariates, propensity=1 / 3)["balance"]
+    assert check.result == "failed"
+    assert check.sentence.startswith("the share of the arm: ")
+
+
+@pytest.mark.parametrize("arm", ["mens", "womens"])
+def test_visits_are_out_of_balance_in_either_of_two_mailings(arm):
+    """As in a trial with two mailings and none, where the second arm's visits are near the mean of all."""
+    rng = np.random.default_rng(0)
+    segment = rng.choice(["mens", "womens", "none"], 21_000)
+    rate = pd.Series(segment).map({"mens": 0.183, "womens": 0.151, "none": 0.106}).to_numpy()
+    visit = (rng.random(21_000) < rate).astype(int)
+    table = pd.DataFrame({"segment": segment, "visit": visit, "y": visit * rng.exponential(5, 21_000), "x0": rate * 0})
+    table = table.assign(x0=rng.standard_normal(21_000), tau=0.1 * rng.standard_normal(21_000))
+    known = {"propensity_control": 1 / 3}
+    roles = {"treatment": "segment", "arm": arm, "control": "none", "propensity": 1 / 3, "nuisances": known}
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        assert results(table, ["visit", "x0"], **roles)["balance"].result == "failed"
+        assert results(table, ["x0"], **roles)["balance"].result == "passed"
 
 
 def test_balance_counts_clusters_as_one():
@@ -100,8 +124,9 @@ def test_the_prediction_among_the_covariates():
 
 def test_identifiers_are_no_covariates():
     table = trial(id=lambda t, _: np.arange(len(t)) + 1000, shuffled=lambda t, rng: rng.permutation(len(t)))
-    check = results(table, ["x0", "id", "shuffled"])["identifiers"]
-    assert (check.result, check.figure) == ("warning", "id, shuffled")
+    table = table.assign(customer_id=np.random.default_rng(0).choice(10**6, 1500, replace=False))
+    check = results(table, ["x0", "id", "shuffled", "customer_id"])["identifiers"]
+    assert (check.result, check.figure) == ("warning", "id, shuffled, customer_id")
 
 
 def test_treatment_given_by_school():

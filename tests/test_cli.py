@@ -22,7 +22,7 @@ def test_calibrate_writes_everything_and_apply_repeats_it(table, tmp_path, capsy
     assert "which the map never saw" in said
     assert "Calibration: improved. On rows the map never saw the error falls from" in said
     assert "over 3 draws of the folds" in said
-    assert "Do not use it. x0: distributed otherwise in one arm than the known propensity allows." in said
+    assert "Do not use it. x0: not distributed as the known propensity says." in said
     names = {file.name for file in out.iterdir()}
     assert names == {
         f"calibrated{suffix}",

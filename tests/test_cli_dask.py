@@ -17,7 +17,7 @@ from orthocal import load
 from orthocal.cli import cluster as connection
 from orthocal.cli import commands
 from orthocal.datasets import simulate_cate
-from orthocal.engines.dask.engine import divided, division
+from orthocal.engines.dask.division import divided, division
 from orthocal.files.atomic import Results
 from orthocal.maps import IdentityMap
 from tests.command_line import run

@@ -108,6 +108,25 @@ def test_a_map_that_makes_one_number_of_everything_is_not_called_fixed():
     assert not NEVER.search(done.summary())
 
 
+def test_a_constant_prediction_is_studied_in_sentences():
+    for method in ("auto", "constant", "identity"):
+        done = study(shown=lambda t: 0.3 + 0 * t).calibrate("tau", method)
+        assert done.after.is_constant
+        assert not NEVER.search(done.summary()), done.summary()
+
+
+def test_subgroups_beyond_the_tolerance_are_not_recommended():
+    """The effect is t with +-.8 by sex; the prediction 2 t is calibrated to t, which is off in both subgroups."""
+    rng = np.random.default_rng(0)
+    t, a, sex = rng.standard_normal(6000), rng.integers(0, 2, 6000), rng.integers(0, 2, 6000)
+    y = (t + np.where(sex == 1, 0.8, -0.8)) * (a - 0.5) + rng.standard_normal(6000)
+    table = pd.DataFrame({"a": a, "y": y, "tau": 2 * t, "sex": sex})
+    done = Study(table, outcome="y", treatment="a", covariates=[], propensity=0.5).calibrate("tau", by="sex")
+    assert done.after.status == "miscalibrated"
+    assert done.recommendation.action == "collect more data"
+    assert "iscalibrated in 2 of 2 subgroups" in str(done.recommendation)
+
+
 def spend(n, seed):
     """What customers spend: mostly nothing, sometimes much."""
     rng = np.random.default_rng(seed)
@@ -155,6 +174,8 @@ def test_the_tolerance_is_half_the_smaller_of_spread_and_effects():
     # Effects 0.5 t have a root mean square of 0.5 over fine bins; ten bins keep about 95% of its square.
     assert wide.tolerance == pytest.approx(0.25, abs=0.03)
     assert wide.tolerance_note == "half the root mean square of the effects of the bins"
+    inflated = assess(1000 * t, loss, random_state=0)
+    assert inflated.tolerance == pytest.approx(wide.tolerance, rel=1e-9)
     narrow = assess(0.1 * t, loss, random_state=0)
     assert narrow.tolerance == pytest.approx(0.05, rel=0.05)
     assert narrow.tolerance_note == "half the standard deviation of the predictions"

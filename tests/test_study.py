@@ -120,7 +120,7 @@ def test_arms_and_effects(trial):
     assert arms.assess("tau").error == pytest.approx(Study(trial, **ROLES).assess("tau").error, rel=1e-2)
     with pytest.raises(OrthocalError, match="`arm` must belong to the effect; 'late' has"):
         Study(trial, **ROLES, effect="late", instrument="fold", arm=1)
-    with pytest.raises(OrthocalError, match="must be said by the effect where it is one"):
+    with pytest.raises(OrthocalError, match="must be left out where `effect` is an object"):
         Study(trial, **ROLES, effect=CATE(), arm=1)
 
 
@@ -144,10 +144,23 @@ def test_labels_of_an_instrument_may_be_words(trial):
     taken = np.where(offered, rng.random(4000) < 0.7, rng.random(4000) < 0.1).astype(int)
     table = trial.assign(z=np.where(offered, "offer", "none"), z01=offered.astype(int), a=taken)
     one, two = (
-        Study(table, **ROLES | {"learners": None}, effect="late", instrument=name, propensity=0.5).assess("tau")
+        Study(table, **ROLES | {"learners": None}, effect="late", instrument=name).assess("tau")
         for name in ("z", "z01")
     )
     assert one.average.effect == pytest.approx(two.average.effect, rel=1e-9)
+
+
+def test_what_is_known_of_an_instrument_must_be_clear(trial):
+    table = trial.assign(z=np.where(np.arange(4000) % 2, "wait", "invited"))
+    with pytest.raises(OrthocalError, match="must be 0 and 1 where nuisances are known"):
+        Study(table, **ROLES | {"learners": None}, effect="late", instrument="z", propensity=0.8)
+    with pytest.raises(OrthocalError, match="must go with an effect that has a use for it"):
+        Study(trial, **ROLES, instrument="later")
+
+
+def test_a_calibrated_array_is_what_its_table_shows(trial):
+    done = Study(trial, **ROLES).calibrate({"tau": 3 * trial["right"]}, "linear")["tau"]
+    np.testing.assert_allclose(done.table()["tau_calibrated"], done.map.predict(3 * trial["right"].to_numpy()))
 
 
 def test_its_text_shows_no_data(trial):

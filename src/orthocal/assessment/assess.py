@@ -9,7 +9,7 @@ from typing import Any, NamedTuple, overload
 import numpy as np
 
 from orthocal.arrays import Floats, is_nearly_constant
-from orthocal.assessment.average import average_effect
+from orthocal.assessment.average import average_effect, mean_mass_of_rows
 from orthocal.assessment.best_line import best_line
 from orthocal.assessment.bin_edges import cut, settled_order
 from orthocal.assessment.bin_table import intervals, monotone_curve, shown_bins, table
@@ -195,7 +195,7 @@ def judge(
         interval = (0.0, detectable)
     risk, decomposition = found["decomposition"]
     count, shown = found["shown"]
-    tolerance = _tolerance(rows, settings, columns, found["average"])
+    tolerance = _tolerance(rows, settings, bins.tested.edges, found["average"])
     numbers: dict[str, Any] = {
         "error": float(np.sqrt(max(estimate, 0.0))),
         "error_squared": estimate,
@@ -215,6 +215,7 @@ def judge(
         "decomposition": decomposition,
         "linear_predictor": predictor,
         "skewness": bins.skewness,
+        "mass": found["mass"],
         "rate": found["rate"],
         "value": found.get("value"),
         "subgroups": judge_groups(
@@ -246,6 +247,7 @@ def _stages(rows: Rows, settings: Settings, mass: MeanMass | None, rng: np.rando
         "decomposition": decompose(rows, rng),
         "rate": rate(rows.like, level),
         "shown": _shown(),
+        "mass": mean_mass_of_rows(),
     }
     if settings.cost is not None:
         stages["value"] = decision_value(rows, settings.cost, level)
@@ -254,10 +256,10 @@ def _stages(rows: Rows, settings: Settings, mass: MeanMass | None, rng: np.rando
     return stages
 
 
-def _tolerance(rows: Rows, settings: Settings, columns: Mapping[str, Floats], average: Average) -> Tolerance:
+def _tolerance(rows: Rows, settings: Settings, edges: Floats, average: Average) -> Tolerance:
     if settings.tolerance is not None:
         return Tolerance(settings.tolerance, "as given")
-    return answer(rows, usual_tolerance(rows, columns, average))
+    return answer(rows, usual_tolerance(rows, edges, average))
 
 
 CONSTANT = TestResult(None, None, "does not apply: the prediction is one number, which the linear test judges")

@@ -36,3 +36,13 @@ def average_effect(rows: Rows, level: float) -> Stage[Average]:
 
 def _masses(piece: Piece) -> tuple[float, float]:
     return float(piece.loss.mass @ piece.prediction), float(piece.loss.mass.sum())
+
+
+def mean_mass_of_rows() -> Stage[float]:
+    """Return the mean mass of a row, by sample weight."""
+    mass, weight = np.sum((yield _mass_and_weight), axis=0)
+    return float(mass / weight)
+
+
+def _mass_and_weight(piece: Piece) -> tuple[float, float]:
+    return float(piece.loss.mass.sum()), float(piece.loss.weight.sum())

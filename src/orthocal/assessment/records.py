@@ -46,7 +46,10 @@ class Settings:
         require_whole(self.bins, 1, "bins")
         require_inside(self.level, 0, 1, "level")
         require_whole(self.draws, 1, "draws")
-        if self.tolerance is not None and not 0 < self.tolerance < np.inf:
+        if self.cost is not None and not (isinstance(self.cost, int | float | np.number) and np.isfinite(self.cost)):
+            raise OrthocalError(f"`cost` must be a finite number, in units of the effect; it is {self.cost!r}.")
+        is_number = isinstance(self.tolerance, int | float | np.number)
+        if self.tolerance is not None and not (is_number and 0 < self.tolerance < np.inf):
             raise OrthocalError(
                 f"`tolerance` must be a positive number, in units of the effect; it is {self.tolerance}. Leave it out for half "
                 "the spread of the predictions."
@@ -90,6 +93,8 @@ class Assessment:
         Every prediction is the same number, but for rounding: there is no ranking and no slope, and only one bin.
     skewness : float
         Of the residuals, over the root of the rows of a bin; above 0.25 the bins test does not apply.
+    mass : float
+        Mean mass of a row, 1 for effects that are no ratios: a mean loss is this times half a mean squared error.
     average : Average
     risk : float
         Mean loss: the sum of the parts in `decomposition`, up to a constant that does not depend on the prediction.
@@ -148,6 +153,7 @@ class Assessment:
     ranking: str | None
     is_constant: bool
     skewness: float
+    mass: float
     average: Average
     risk: float
     decomposition: Decomposition

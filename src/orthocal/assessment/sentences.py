@@ -10,7 +10,7 @@ import numpy as np
 from orthocal.arrays import Booleans
 from orthocal.assessment.parts import Sensitivity
 from orthocal.assessment.records import Assessment, Comparison
-from orthocal.assessment.status import CALIBRATED, INCONCLUSIVE, is_rejected, rejected_subgroups, rejections
+from orthocal.assessment.status import CALIBRATED, INCONCLUSIVE, SHARE, is_rejected, rejected_subgroups, rejections
 from orthocal.formats import between, number, off_by, percent, whole
 
 MISSED = {
@@ -67,7 +67,7 @@ def _miscalibrated(numbers: Mapping[str, Any], size: str) -> str:
     rejecting = rejections(numbers)
     if rejecting:
         name, p_value = min(rejecting.items(), key=lambda pair: pair[1])
-        return f"The predictions are miscalibrated ({name} test, p = {p_value:.2g}), though the error may be small: {size}."
+        return f"The predictions are miscalibrated ({name} test, p = {p_value:.2g}); its size is less certain: {size}."
     return f"The predictions are miscalibrated in {_named(numbers)}. Over all rows no error was detected: {size}."
 
 
@@ -86,7 +86,10 @@ def _in_subgroups(numbers: Mapping[str, Any]) -> list[str]:
         within = numbers["status"] == CALIBRATED
         named = _named(numbers)
         return [f"In {named} an error was detected, within the tolerance." if within else f"Miscalibrated in {named}."]
-    return [f"In none of {len(tested)} subgroups was miscalibration detected."]
+    where = "the subgroup" if len(tested) == 1 else f"any of {len(tested)} subgroups"
+    return [
+        f"No miscalibration was detected in {where} (adjusted p-values of {SHARE * (1 - numbers['level']):.2g} or more)."
+    ]
 
 
 def _named(numbers: Mapping[str, Any]) -> str:
@@ -164,7 +167,9 @@ def _moved(before: Assessment, after: Assessment) -> str:
         return f"the error falls from {number(before.error)} to what is not distinguishable from 0 {end}"
     if before.error == 0:
         return f"the error, not distinguishable from 0 before, is {number(after.error)} after {end}"
-    moved = "falls" if after.error < before.error else "rises" if after.error > before.error else "stays"
+    if after.error == before.error:
+        return f"the error stays {number(after.error)} {end}"
+    moved = "falls" if after.error < before.error else "rises"
     return f"the error {moved} from {number(before.error)} to {number(after.error)} {end}"
 
 

@@ -31,6 +31,13 @@ def status_of(numbers: Mapping[str, Any]) -> str:
     return MISCALIBRATED if rejected else INCONCLUSIVE
 
 
+def is_within(numbers: Mapping[str, Any]) -> bool:
+    """Return whether the error is surely within the tolerance, and so is that of every subgroup that rejects."""
+    tolerance = numbers["tolerance"]
+    beyond = any(group.interval is None or group.interval[1] > tolerance for group in rejected_subgroups(numbers))
+    return bool(numbers["interval"][1] <= tolerance and not beyond)
+
+
 def is_rejected(numbers: Mapping[str, Any]) -> bool:
     """Return whether miscalibration was detected: by the interval of the error, by a test, or in a subgroup."""
     return bool(numbers["interval"][0] > 0 or rejections(numbers) or rejected_subgroups(numbers))
@@ -38,9 +45,7 @@ def is_rejected(numbers: Mapping[str, Any]) -> bool:
 
 def is_negligible(numbers: Mapping[str, Any]) -> bool:
     """Return whether the error is surely a small part of the tolerance, and surely within it where a subgroup rejects."""
-    tolerance = numbers["tolerance"]
-    beyond = any(group.interval is None or group.interval[1] > tolerance for group in rejected_subgroups(numbers))
-    return bool(numbers["interval"][1] <= NEGLIGIBLE * tolerance and not beyond)
+    return bool(numbers["interval"][1] <= NEGLIGIBLE * numbers["tolerance"] and is_within(numbers))
 
 
 def rejections(numbers: Mapping[str, Any]) -> dict[str, float]:

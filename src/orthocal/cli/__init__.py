@@ -135,7 +135,7 @@ def _run(words: list[str], came: list[int]) -> int:
         _require_once(words)
         code = _call(words, came)
     except OrthocalError as error:
-        return _said(f"Error: {in_options(str(error))}", BAD_INPUT)
+        return _said(f"Error: {in_options(str(error), words)}", BAD_INPUT)
     except UsageError as error:
         return _said(f"Error: {_sentence(cast('Any', error).format_message())} Try --help.", BAD_INPUT)
     except (typer.Abort, KeyboardInterrupt):

@@ -8,6 +8,7 @@ from typing import Any
 
 import typer
 
+from orthocal.assessment.records import Settings
 from orthocal.assessment.status import INCONCLUSIVE, MISCALIBRATED
 from orthocal.cli.options import VERDICT, AssessOptions, CalibrateOptions, DemoOptions, Options, ReproduceOptions
 from orthocal.cli.output import (
@@ -72,12 +73,14 @@ def calibrate(options: CalibrateOptions) -> None:
     """Calibrate a column of predicted effects and judge it before and after, on rows the map never saw."""
     predicted, as_json = only(options.prediction), options.as_json
     require_statuses(options.fail_if)
+    Settings(**options.of(VERDICT))
     holdout = number_or_name(options.holdout)
     source = _source(options)
     results = results_of_calibrate("calibrate", options.out, holdout != 0, [source.table], source.files)
     study = study_of(options, source.data, source.kind)
     study.rows.require_method(options.method)
     study.rows.held_out(holdout)
+    study.rows.require_redraws(options.redraws)
     by_named(study, options)
     with source.running():
         words = {
@@ -109,9 +112,11 @@ def assess(options: AssessOptions) -> None:
     """Judge one or more columns of predicted effects."""
     as_json = options.as_json
     require_statuses(options.fail_if)
+    Settings(**options.of(VERDICT))
     source = _source(options)
     results = results_of_assess(options.out, options.prediction, source.files)
     study = study_of(options, source.data, source.kind)
+    study.rows.require_redraws(options.redraws)
     by_named(study, options)
     with source.running():
         words = _plan(study, options, source, 1 + options.redraws)

@@ -4,6 +4,7 @@ import inspect
 import math
 from collections.abc import Mapping
 from pathlib import Path
+from typing import Any
 
 import typer
 
@@ -44,7 +45,7 @@ def export(options: ExportOptions) -> None:
     form, out = options.form, options.out
     fitted = _loaded(options.map_file)
     require_one_of(form, EXPORTS, "format")
-    given = {
+    given: dict[str, Any] = {
         name: value
         for name, value in {"column": options.prediction, "quote": options.quote}.items()
         if value is not None
@@ -57,6 +58,8 @@ def export(options: ExportOptions) -> None:
         _require_new(out, {"map": options.map_file}, options.overwrite)
         if not out.parent.is_dir():
             raise OrthocalError(f"The folder {out.parent} must exist; it does not. Create it first.")
+    if "about" in inspect.signature(EXPORTS[form]).parameters:
+        given["about"] = about(options.map_file)
     text = EXPORTS[form](fitted, **given).rstrip("\n")
     if out is None:
         typer.echo(text)

@@ -46,7 +46,7 @@ def study_of(options: Options, data: Any, kind: DataType) -> Study:
         outcome=options.outcome,
         treatment=options.treatment,
         covariates=ALONE.get(options.covariates or "", covariates),
-        exclude=None if options.exclude is None else split_names(options.exclude),
+        exclude=excluded(options),
         predictions=options.prediction,
         effect=effect_of(options, kind),
         instrument=options.instrument,
@@ -57,7 +57,7 @@ def study_of(options: Options, data: Any, kind: DataType) -> Study:
         nuisances=known or None,
         learners=options.learner,
         tolerance=options.tolerance,
-        level=LEVEL if options.level is None or options.effect in OLD_LEVEL else options.level,
+        level=LEVEL if options.level is None or is_old_level(options) else options.level,
         folds=whole_or_name(options.folds),
         clip=options.clip,
         random_state=options.seed,
@@ -65,6 +65,14 @@ def study_of(options: Options, data: Any, kind: DataType) -> Study:
         sample=engine.get("sample"),
         exact=bool(engine.get("exact")),
     )
+
+
+def excluded(options: Options) -> list[str] | None:
+    """Return the columns that are no covariates: those that were named, and the one that says which rows are held out."""
+    named = [] if options.exclude is None else split_names(options.exclude)
+    if options.covariates == "all" or named:
+        named += [text for text in (getattr(options, "holdout", "0"),) if isinstance(number_or_name(text), str)]
+    return named or None
 
 
 def words_of_study(study: Study, options: Options, data: str) -> dict[str, str]:
@@ -184,17 +192,23 @@ def whole_or_name(text: str) -> int | str:
         return text
 
 
+def is_old_level(options: Options) -> bool:
+    """Return whether --level says which tail or expectile is meant, as it once did."""
+    if options.level is None or options.effect not in OLD_LEVEL:
+        return False
+    return getattr(options, OLD_LEVEL[options.effect][0]) is None
+
+
 def effect_of(options: Options, kind: DataType) -> Any:
     """Return the effect with the settings that were given; one it has no use for is an error."""
     require_one_of(options.effect, EFFECTS, "effect")
     known = [one.name for one in fields(EFFECTS[options.effect])]
     given = options.of(EFFECT)
-    if options.level is not None and options.effect in OLD_LEVEL:
+    if is_old_level(options):
         name, turned = OLD_LEVEL[options.effect]
-        warn_of_old_name(
-            f"--level {options.level:g} of the effect {options.effect}", f"--{name} {turned(options.level):g}"
-        )
-        given = {name: turned(options.level)} | given
+        value = round(turned(options.level or 0.0), 12)
+        warn_of_old_name(f"--level {options.level:g} of the effect {options.effect}", f"--{name} {value:g}")
+        given = {name: value} | given
     for name in given:
         if name not in known:
             raise OrthocalError(

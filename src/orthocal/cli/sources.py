@@ -23,7 +23,9 @@ if TYPE_CHECKING:
 def needed_values(options: Options) -> list[str]:
     """Return the columns in which no value may be missing."""
     known = [number_or_name(text) for text in (options.propensity, options.propensity_control) if text is not None]
-    names = [options.outcome, options.treatment, options.instrument, options.weight, options.groups]
+    names = [options.outcome, options.treatment, options.instrument, options.weight, options.groups, options.key]
+    for text in (options.folds, getattr(options, "holdout", "0")):
+        names += [text] if isinstance(number_or_name(text), str) else []
     return [name for name in (*names, *options.prediction, *known) if isinstance(name, str)]
 
 
@@ -105,14 +107,21 @@ class DaskSource:
     @cached_property
     def data(self) -> Any:
         """The frame; nothing is read yet."""
+        import dask
+
         from orthocal.cli.cluster import read_frame
 
         frame = read_frame(self.options.data)
         require_column(list(frame.columns), self.options.treatment, "treatment")
         if not self.options.drop_missing:
             return frame
-        say("Rows without a needed value are dropped; on Dask they are not counted.")
-        return frame.dropna(subset=needed_values(self.options))
+        needed = needed_values(self.options)
+        missing = frame[needed].isna()
+        dropped, *each = dask.compute(missing.any(axis=1).sum(), *(missing[name].sum() for name in needed))
+        lost = [f"{int(count):,} without {name}" for name, count in zip(needed, each, strict=True) if count]
+        if dropped:
+            say(f"Dropped {int(dropped):,} rows: {', '.join(lost)}.")
+        return frame.dropna(subset=needed)
 
     @property
     def kind(self) -> DataType:

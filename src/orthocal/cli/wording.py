@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Collection
 from dataclasses import fields
 from typing import Any
 
@@ -24,16 +25,21 @@ PHRASES: tuple[tuple[str, Any], ...] = (
     ),
     (r"predictions=\[\.\.\.\]", "--prediction"),
     (r"as in CATE\(arm=\.\.\., control=\.\.\.\)", "with --arm and --control"),
-    (r"Pass (\w+)=\.\.\.", lambda found: f"Pass --{OTHER_NAMES.get(found[1], found[1])}"),
+    (r"Pass (\w+)=\.\.\.", lambda found: f"Pass --{OTHER_NAMES.get(found[1], found[1])}."),
+    (r"`nuisances` has no use for '(\w+)'", lambda found: f"`--{found[1].replace('_', '-')}` has no use here"),
 )
 """What the library says to who writes Python, and how that is said here."""
 
 
-def in_options(text: str) -> str:
-    """Return a sentence that names arguments of the library as one that names options of the command line."""
+def in_options(text: str, given: Collection[str] = ()) -> str:
+    """Return a sentence that names arguments of the library as one that names options of the command line.
+
+    What was `given` as a value, such as a column, stays as it is.
+    """
     for pattern, said in PHRASES:
         text = re.sub(pattern, said, text)
-    known = {one.name for one in fields(CalibrateOptions)} | set(OTHER_NAMES)
+    known = {one.name for one in fields(CalibrateOptions)} | set(OTHER_NAMES) | {"format"}
+    known -= {name for word in given for name in word.split(",")}
 
     def option(found: Any) -> str:
         name = found[1]

@@ -66,7 +66,7 @@ class CVaRUnderTreatment:
     def __post_init__(self, level: float | None) -> None:
         if level is not None:
             warn_of_old_name(f"CVaRUnderTreatment(level={level})", f"CVaRUnderTreatment(tail={1 - level:.4g})")
-            object.__setattr__(self, "tail", 1 - level)
+            object.__setattr__(self, "tail", round(1 - level, 12))
 
     def strata(self, observations: Observations) -> Labels:
         """In the arm or not."""

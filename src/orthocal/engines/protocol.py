@@ -25,7 +25,7 @@ def require_both_sides(holdout: Any, rows: int, fitted: int, judged: int) -> Non
 
 def require_share(holdout: float) -> None:
     """A share of the rows is held out, or none."""
-    if not 0 <= holdout < 1:
+    if isinstance(holdout, bool) or not isinstance(holdout, int | float) or not 0 <= holdout < 1:
         raise OrthocalError(
             f"`holdout` must lie in [0, 1), or name a column; it is {holdout}. 0.3 keeps three rows of ten for the verdict."
         )

@@ -12,15 +12,23 @@ from orthocal.errors import OrthocalError, did_you_mean
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from pyarrow import ChunkedArray, Table
+    from pyarrow import Table
 
 
-def read_csv(source: Path | IO[bytes]) -> Table:
-    """Read CSV, whose fields may have line breaks in them."""
+def read_csv(source: Path | IO[bytes], *, missing_text: bool = False) -> Table:
+    """Read CSV, whose fields may have line breaks in them; on demand an empty text is a missing one, as an empty number is."""
     from pyarrow import csv, enable_signal_handlers
 
     enable_signal_handlers(False)  # pyarrow loses a signal to stop, now and then, that comes while it reads
-    return csv.read_csv(source, parse_options=csv.ParseOptions(newlines_in_values=True))
+    return csv.read_csv(
+        source,
+        parse_options=csv.ParseOptions(newlines_in_values=True),
+        convert_options=csv.ConvertOptions(strings_can_be_null=missing_text),
+    )
+
+
+def _read_for_work(path: Path) -> Table:
+    return read_csv(path, missing_text=True)
 
 
 def _read_parquet(path: Path) -> Table:
@@ -29,7 +37,11 @@ def _read_parquet(path: Path) -> Table:
     return parquet.read_table(path)
 
 
-READERS: dict[str, Callable[[Path], Table]] = {".csv": read_csv, ".csv.gz": read_csv, ".parquet": _read_parquet}
+READERS: dict[str, Callable[[Path], Table]] = {
+    ".csv": _read_for_work,
+    ".csv.gz": _read_for_work,
+    ".parquet": _read_parquet,
+}
 
 
 def read_table(path: Path) -> Table:
@@ -74,19 +86,6 @@ def require_column(names: Sequence[str], name: str, role: str) -> None:
     if name not in names:
         hint = did_you_mean(name, names) or f" There are {', '.join(names[:20])}."
         raise OrthocalError(f"The {role} column must be in the data; {name!r} is not.{hint}")
-
-
-def column(table: Table, name: str, role: str) -> ChunkedArray:
-    """Return a column, found by its name."""
-    require_column(table.column_names, name, role)
-    return table[name]
-
-
-def select(table: Table, names: Sequence[str], role: str) -> Table:
-    """Return several columns, each checked by name."""
-    for name in names:
-        column(table, name, role)
-    return table.select(list(names))
 
 
 def file_names(texts: Iterable[str]) -> list[str]:

@@ -32,12 +32,13 @@ def _figures(done: Calibration) -> Iterator[Figure]:
     yield Figure("mean loss, after - before", _difference(change), f"{change.verdict}; negative is better")
     pairs = {"prediction": done.prediction_over_average, "calibrated": done.calibrated_over_average}
     for name, gain in pairs.items():
-        if gain is not None:
+        if gain is not None and not (name == "calibrated" and done.after.is_constant):
             average = f"the average effect, {number(done.average)}, for everyone"
             meaning = f"mean loss beyond that of {average}: what if we had used that? negative is better"
             yield Figure(f"{name} - average", _difference(gain), meaning)
     if done.distance is not None:
-        meaning = "root mean square distance of the map that ships, fitted on all rows, from the verified one"
+        ships = "which ships" if done.map is not done.verified_map else "too far: the verified one ships"
+        meaning = f"root mean square distance of the map fitted on all rows from the verified one; {ships}"
         yield Figure("refitted on all rows", number(done.distance), meaning)
     if done.redraws:
         errors = ", ".join(f"{number(before)} to {number(after)}" for before, after in done.redraws)

@@ -44,7 +44,7 @@ def main_figures(a: Assessment) -> list[Figure]:
         Figure(
             "average effect",
             estimate(a.average.effect, a.average.interval),
-            "average treatment effect (ATE) of all rows",
+            _average_meaning(a),
         ),
         Figure("mean prediction", number(a.average.prediction), "the average effect, when calibrated"),
         *(
@@ -57,6 +57,11 @@ def main_figures(a: Assessment) -> list[Figure]:
         *_loss_figures(a),
         *_value_figures(a),
     ]
+
+
+def _average_meaning(a: Assessment) -> str:
+    is_difference = a.origin is not None and a.origin.effect.startswith("CATE(")
+    return "average treatment effect (ATE) of all rows" if is_difference else "of all rows together"
 
 
 def _rows_figure(a: Assessment) -> Figure:
@@ -148,7 +153,7 @@ def overlap_figures(overlap: Overlap | None) -> Iterator[Figure]:
 
 def _error_meaning(a: Assessment) -> str:
     if a.error > 0:
-        return "distance from the average effect" if a.is_constant else "root mean square over the bins"
+        return "debiased distance from the average effect" if a.is_constant else "root mean square over the bins"
     return f"not distinguishable from 0; errors above {number(a.minimum_detectable_error)} would have been seen"
 
 

@@ -33,7 +33,8 @@ def assessment_html(assessment: Assessment) -> str:
 
 def comparison_html(comparison: Comparison) -> str:
     """Return the verdict on a change of predictions and the figures behind it."""
-    return _fragment("Comparison", f"{comparison.verdict.capitalize()}.", comparison_figures(comparison), [], "")
+    said = comparison.summary().partition("\n")[0]
+    return _fragment("Comparison", said, comparison_figures(comparison), [], "")
 
 
 def calibration_html(done: Any) -> str:

@@ -6,6 +6,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import fields
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
+from orthocal.assessment.records import Settings
 from orthocal.effects import EFFECTS, Effect, new_effect
 from orthocal.errors import OrthocalError, require_one_of
 from orthocal.roles import Roles
@@ -19,7 +22,12 @@ def roles_of(study: Study, there: Sequence[str]) -> Roles:
     """Return which column plays which part, each found by its name among those that are there."""
     known = dict(study.nuisances or {})
     if study.propensity is not None:
-        known["propensity" if study.instrument is None else "instrument_propensity"] = study.propensity
+        name = "propensity" if study.instrument is None else "instrument_propensity"
+        if name in known:
+            raise OrthocalError(
+                f"`propensity` must be given once; it is {study.propensity!r}, and among `nuisances` too."
+            )
+        known[name] = study.propensity
     predictions = [study.predictions] if isinstance(study.predictions, str) else list(study.predictions)
     parts = {
         "outcome": study.outcome,
@@ -41,7 +49,7 @@ def roles_of(study: Study, there: Sequence[str]) -> Roles:
         predictions=predictions,
         known_propensity=study.propensity is not None,
     )
-    if not covariates and study.propensity is None and study.nuisances is None:
+    if not covariates and not any("propensity" in name for name in known):
         raise OrthocalError(
             "`covariates` must not be empty unless the propensity is known: without covariates nothing makes up for how "
             "treatment was chosen. Pass propensity=..., or name covariates."
@@ -59,13 +67,21 @@ def roles_of(study: Study, there: Sequence[str]) -> Roles:
     )
 
 
+def require_limits(limits: Any) -> None:
+    """Limits of the outcome are two numbers, the lower first."""
+    if limits is None:
+        return
+    if np.shape(limits) != (2,) or not limits[0] < limits[1]:
+        raise OrthocalError(f"`limits` must be two numbers, the lower first; they are {limits!r}.")
+
+
 def effect_with_arms(effect: str | Effect, arms: Mapping[str, Any]) -> Effect:
     """Return an effect by name, with the arms that were named, or the one given, which names its own."""
     given = {name: value for name, value in arms.items() if value is not None}
     if not isinstance(effect, str):
         if given:
             raise OrthocalError(
-                f"`arm` and `control` must be said by the effect where it is one; it is {effect!r}. Leave them out."
+                f"`arm` and `control` must be left out where `effect` is an object, which names its own; it is {effect!r}."
             )
         return new_effect(effect)
     require_one_of(effect, EFFECTS, "effect")
@@ -74,3 +90,35 @@ def effect_with_arms(effect: str | Effect, arms: Mapping[str, Any]) -> Effect:
         if name not in known:
             raise OrthocalError(f"`{name}` must belong to the effect; {effect!r} has {', '.join(known)}.")
     return EFFECTS[effect](**given)  # type: ignore[no-any-return]
+
+
+def settings_of(study: Study, *, bins: int = 10, cost: float | None = None, by: Any = None, draws: int) -> Settings:
+    """Return the settings of a verdict."""
+    named = [by] if isinstance(by, str) else by
+    return Settings(
+        bins=bins,
+        level=study.level,
+        tolerance=study.tolerance,
+        cost=cost,
+        by=study.rows.subgroups(() if named is None else named),
+        draws=draws,
+        random_state=study.random_state,
+    )
+
+
+def named_predictions(study: Study, prediction: Any) -> dict[str, Any]:
+    """Return predictions by name; those that the study names, where none are given."""
+    if prediction is None:
+        if not study.predictions:
+            raise OrthocalError("`prediction` must be given where the study names none. Pass a column.")
+        prediction = study.predictions
+    if isinstance(prediction, str):
+        return {prediction: prediction}
+    if isinstance(prediction, Mapping):
+        return dict(prediction)
+    if isinstance(prediction, Sequence) and all(isinstance(name, str) for name in prediction):
+        return {name: name for name in prediction}
+    raise OrthocalError(
+        f"`prediction` must be a column, a list of columns, or a mapping of names to columns, arrays or models; it is a "
+        f"{type(prediction).__name__}. Pass {{'name': it}}."
+    )

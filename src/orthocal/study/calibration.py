@@ -50,7 +50,8 @@ class Calibration:
     verified_map : Map
         Fitted on the rows that were not held out, and judged on those that were.
     distance : float or None
-        Root mean square distance of the two over the predictions judged; None where they are the same.
+        Root mean square distance over the predictions judged of a map fitted on all rows from the verified one; above half the
+        tolerance the verified one ships. None where none was fitted.
     before : Assessment
         On the held-out rows; on all rows where nothing was held out.
     after : Assessment or None
@@ -73,8 +74,12 @@ class Calibration:
         Of an isotonic map on a grid: how near its means are to those of the exact map; 0 for a map of all rows.
     fitted_range : (float, float)
         The lowest and the highest prediction that the map which ships was fitted on.
+    fitted_rows : int
+        How many rows the verified map was fitted on.
     about : dict
         What it is a map of, as `save` writes it into the file.
+    prediction : array or str
+        What was calibrated: numbers in memory, a column on Dask.
 
     Examples
     --------
@@ -105,7 +110,9 @@ class Calibration:
     reason: str = ""
     bound: float = 0.0
     fitted_range: tuple[float, float]
+    fitted_rows: int
     about: Mapping[str, Any] = field(default_factory=dict)
+    prediction: Any = field(default=None, repr=False)
     study: Study | None = field(default=None, repr=False)
 
     def __str__(self) -> str:
@@ -184,6 +191,7 @@ def calibrated(
         "bound": trial.bound,
         "checks": every,
         "fitted_range": trial.fitted_range,
+        "fitted_rows": trial.fitted,
     }
     if not np.size(holdout) > 1 and holdout == 0:
         return {**known, "map": trial.map, "recommendation": recommend(Found(every, before))}
@@ -201,7 +209,7 @@ def calibrated(
     )
     recommendation = recommend(found)
     shipped, distance = _shipped(trial, before, recommendation)
-    if distance is not None:
+    if shipped is not trial.map:
         ends = (*trial.fitted_range, *before.predictions[[0, -1]].tolist())
         known["fitted_range"] = (min(ends), max(ends))
     again = tuple(engine.errors_again(prediction, method, holdout, redraws)) if redraws else ()
@@ -228,7 +236,7 @@ def _shipped(trial: JudgedMap, before: Assessment, recommendation: Recommendatio
     again = trial.refitted()
     gap = again.predict(before.predictions) - trial.map.predict(before.predictions)
     distance = float(np.sqrt(np.mean(gap**2)))
-    return (again, distance) if distance <= FARTHEST * before.tolerance else (trial.map, None)
+    return (again if distance <= FARTHEST * before.tolerance else trial.map), distance
 
 
 def about_map(study: Study, name: str, done: Mapping[str, Any]) -> dict[str, Any]:
@@ -242,7 +250,7 @@ def about_map(study: Study, name: str, done: Mapping[str, Any]) -> dict[str, Any
         "outcome": study.outcome,
         "treatment": study.treatment,
         "fitted_range": list(done["fitted_range"]),
-        "rows": study.rows.count,
+        "rows": study.rows.count if done["map"] is not done["verified_map"] else done["fitted_rows"],
         "status": (after or before).status,
         "recommendation": done["recommendation"].action,
         "date": datetime.now(UTC).date().isoformat(),

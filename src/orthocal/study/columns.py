@@ -8,11 +8,10 @@ from typing import Any
 
 import narwhals as nw
 import numpy as np
+from narwhals.exceptions import DuplicateError
 
-from orthocal.arrays import Labels
 from orthocal.errors import OrthocalError, did_you_mean
 from orthocal.files.tables import read_table
-from orthocal.observations import as_labels
 
 ALL = "all"
 """What is said for every column without another part."""
@@ -28,6 +27,8 @@ class MemoryTable:
         native = read_table(self.path) if self.path is not None else data
         try:
             frame = nw.from_native(native, eager_only=True)
+        except DuplicateError:
+            raise OrthocalError("The columns of `data` must have different names; two are alike. Rename one.") from None
         except TypeError:
             raise OrthocalError(
                 f"`data` must be a pandas, polars or pyarrow table, a path, or a dask.dataframe; it is a {type(data).__name__}."
@@ -118,6 +119,7 @@ def _unnamed(others: Sequence[str], known_propensity: bool) -> str:
     )
 
 
-def labels_of(table: MemoryTable, name: str) -> Labels:
-    """Return a column of labels, errors naming it."""
-    return as_labels(table.column(name), name, len(table))
+def require_no_covariate(holdout: str, covariates: Sequence[str]) -> None:
+    """A column that says which rows are held out is no covariate."""
+    if holdout in covariates:
+        raise OrthocalError(f"`holdout` must not name a covariate; {holdout!r} is one. Leave it out of the covariates.")

@@ -16,7 +16,7 @@ from orthocal.errors import OrthocalError
 from orthocal.maps import Map
 from orthocal.nuisances.learners import Recipe
 from orthocal.study.checks import checks_of_verdict
-from orthocal.study.columns import require_columns_in
+from orthocal.study.columns import require_columns_in, require_no_covariate
 
 if TYPE_CHECKING:
     from orthocal.study.study import Study
@@ -75,6 +75,7 @@ class DaskStudyRows:
         """Return the share of rows held out, or the column that says which."""
         if isinstance(holdout, str):
             require_columns_in(self.columns, {holdout: "holdout"})
+            require_no_covariate(holdout, self.study.roles.covariates)
             return holdout
         if np.ndim(holdout) > 0:
             raise OrthocalError("`holdout` must be a share or a column on Dask; it is an array. Add it to the frame.")
@@ -116,8 +117,15 @@ class DaskStudyRows:
     def remember(self, prediction: str, map_: Map) -> None:
         """Remember nothing."""
 
-    def with_calibrated(self, name: str, map_: Map) -> Any:
+    def require_redraws(self, redraws: int) -> None:
+        """None: on as many rows other draws of the folds hardly move the error, and passes are dear."""
+        if redraws:
+            raise OrthocalError(
+                f"`redraws` must be 0 on Dask; it is {redraws}. Draw the folds anew with another `random_state`."
+            )
+
+    def with_calibrated(self, name: str, map_: Map, prediction: str) -> Any:
         """Return the frame with a column of calibrated predictions."""
         from orthocal.engines.dask.calibrator import calibrated_column
 
-        return self.frame.assign(**{f"{name}_calibrated": calibrated_column(map_, self.frame[name])})
+        return self.frame.assign(**{f"{name}_calibrated": calibrated_column(map_, self.frame[prediction])})

@@ -16,12 +16,12 @@ from orthocal.assessment.parts import Check
 from orthocal.calibrators import Calibrator, new_calibrator
 from orthocal.engines.memory import MemoryEngine
 from orthocal.engines.protocol import held_out, require_share
-from orthocal.errors import HonestyWarning, OrthocalError
+from orthocal.errors import HonestyWarning, OrthocalError, require_whole
 from orthocal.maps import Map
-from orthocal.nuisances.learners import Recipe
+from orthocal.nuisances.learners import Recipe, choose_learners
 from orthocal.observations import as_groups, as_labels, as_numbers, observe
 from orthocal.study.checks import StudyEvidence, checks_of_data, checks_of_prediction, checks_of_verdict
-from orthocal.study.columns import MemoryTable, require_columns_in
+from orthocal.study.columns import MemoryTable, require_columns_in, require_no_covariate
 
 if TYPE_CHECKING:
     from orthocal.study.study import Study
@@ -68,17 +68,29 @@ class MemoryStudyRows:
             folds=study.folds if roles.fold is None else as_labels(table.column(roles.fold), roles.fold, n),
             recipe=Recipe(study.learners, study.clip, study.random_state, study.n_jobs),
         )
-        _ = engine.to_learn  # what is wrong with the columns is said now
+        learnt, given = engine.to_learn  # what is wrong with the columns is said now
+        choose_learners(learnt, study.learners)
+        if roles.instrument is not None and not any(
+            "instrument" in name for name in (*(n.name for n in learnt), *given)
+        ):
+            raise OrthocalError(
+                f"`instrument` must go with an effect that has a use for it; {study.estimand!r} has none. Leave it out."
+            )
         return engine
 
     @property
     def _instrument(self) -> Labels | None:
-        """The instrument as 0 and 1: which of two labels is called 1 does not change the effect."""
+        """The instrument as 0 and 1: where nothing is known of it, which of two labels is called 1 does not change the effect."""
         name = self.study.roles.instrument
         if name is None:
             return None
         labels = as_labels(self.table.column(name), name, self.count)
         values = np.unique(labels)
+        if len(values) == 2 and not set(values.tolist()) <= {0, 1} and self.study.roles.nuisances:
+            raise OrthocalError(
+                f"`instrument` must be 0 and 1 where nuisances are known, so that it is clear of what; {name!r} has "
+                f"{values.tolist()[0]!r} and {values.tolist()[1]!r}. Recode it."
+            )
         return (
             labels
             if len(values) != 2 or set(values.tolist()) <= {0, 1}
@@ -99,6 +111,8 @@ class MemoryStudyRows:
 
     def subgroups(self, by: Any) -> dict[str, Labels]:
         """Return subgroups by name."""
+        if not isinstance(by, Mapping | list | tuple):
+            raise OrthocalError(f"`by` must name columns, or map names to labels; it is a {type(by).__name__}.")
         if not isinstance(by, Mapping):
             require_columns_in(self.columns, dict.fromkeys(by, "subgroup"))
             by = {name: self.table.column(name) for name in by}
@@ -108,6 +122,7 @@ class MemoryStudyRows:
         """Return the share of rows held out, or which rows."""
         if isinstance(holdout, str):
             require_columns_in(self.columns, {holdout: "holdout"})
+            require_no_covariate(holdout, self.study.roles.covariates)
             return held_out(self.table.column(holdout), holdout, self.count)
         if np.ndim(holdout) > 0:
             return held_out(holdout, "holdout", self.count)
@@ -159,11 +174,13 @@ class MemoryStudyRows:
         """Remember what a map that ships makes of these rows."""
         self._shipped.add(_digest(map_.predict(prediction)))
 
-    def with_calibrated(self, name: str, map_: Map) -> Any:
+    def require_redraws(self, redraws: int) -> None:
+        """A number of further draws."""
+        require_whole(redraws, 0, "redraws")
+
+    def with_calibrated(self, name: str, map_: Map, prediction: Floats) -> Any:
         """Return the table with a column of calibrated predictions."""
-        if name not in self.columns:
-            raise OrthocalError(f"The table must have the prediction; {name!r} is not a column of it. Use map.predict.")
-        return self.table.with_column(f"{name}_calibrated", map_.predict(self.predicted(name, name)))
+        return self.table.with_column(f"{name}_calibrated", map_.predict(prediction))
 
 
 def _digest(values: Floats) -> bytes:

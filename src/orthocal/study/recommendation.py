@@ -8,7 +8,8 @@ from typing import NamedTuple
 
 from orthocal.assessment import Assessment, Comparison
 from orthocal.assessment.parts import Check
-from orthocal.assessment.status import BACKWARDS, CALIBRATED, MISCALIBRATED, RANKS
+from orthocal.assessment.sentences import IN_UNITS
+from orthocal.assessment.status import BACKWARDS, CALIBRATED, MISCALIBRATED, RANKS, is_within
 from orthocal.formats import between, estimate, number, whole
 
 DO_NOT_USE = "do not use it"
@@ -84,7 +85,7 @@ def _do_not_use(found: Found) -> Recommendation | None:
     failed = [check for check in found.checks if check.result == "failed"]
     reasons = [f"{check.sentence} {check.advice}".strip() for check in failed]
     rate = found.before.rate
-    if found.before.ranking == BACKWARDS and rate is not None:
+    if found.before.ranking == BACKWARDS and rate is not None and not any(check.name == "ranking" for check in failed):
         autoc = estimate(rate.autoc.value, rate.autoc.interval)
         reasons.append(f"It ranks backwards, AUTOC {autoc}: those predicted to gain most gain least.")
     return Recommendation(DO_NOT_USE, tuple(dict.fromkeys(reasons))) if reasons else None
@@ -106,7 +107,7 @@ def _use_calibrated(found: Found) -> Recommendation | None:
     after, change, gain = found.after, found.comparison, found.calibrated_over_average
     if after is None or change is None or gain is None or after.is_constant:
         return None
-    within = after.status == CALIBRATED or after.interval[1] <= after.tolerance  # what is detected need not matter
+    within = after.status == CALIBRATED or is_within(vars(after))  # what is detected need not matter
     best = after.status != MISCALIBRATED and change.verdict == "improved"  # nor need what cannot be ruled out
     if change.verdict == "harmed" or not gain.interval[1] < 0 or not (within or best):
         return None
@@ -138,7 +139,7 @@ def _collect(found: Found) -> Recommendation:
     needed = [rows for rows in (last.rows_needed, _rows_to_decide(found)) if rows is not None]
     rows = int(max(needed) / found.share) if needed and max(needed) > last.rows else None
     enough = "" if rows is None else f" About {whole(rows)} rows in all should be enough to decide."
-    gain = found.calibrated_over_average
+    gain = _gains_over_average(found).get("calibrated")
     reasons = [_open(found) + enough]
     if gain is not None and gain.interval[1] >= 0:
         reasons.append(
@@ -155,12 +156,12 @@ def _open(found: Found) -> str:
     if last.rows_needed is not None or last.is_constant:
         high = number(last.interval[1])
         return f"The {name} may still be off by up to {high}, more than the tolerance of {tolerance}."
-    return f"The {name} is still off by {estimate(last.error, last.interval)}, beside a tolerance of {tolerance}."
+    return f"The {name} is not yet right. {last.verdict}"
 
 
 def gain_that_matters(before: Assessment) -> float | None:
     """Return the gain in mean loss that a mean squared error of the squared tolerance is; None in other units."""
-    return before.tolerance**2 / 2 if before.unit in WORTH_HALF_A_SQUARE else None
+    return before.mass * before.tolerance**2 / 2 if before.unit in WORTH_HALF_A_SQUARE else None
 
 
 def _gains_over_average(found: Found) -> dict[str, Comparison]:
@@ -181,7 +182,8 @@ def _rows_to_decide(found: Found) -> int | None:
 
 
 def _within(assessment: Assessment, name: str) -> str:
-    size, tolerance = estimate(assessment.error, assessment.interval), number(assessment.tolerance)
+    size = estimate(assessment.error, assessment.interval)
+    tolerance = f"{number(assessment.tolerance)}{IN_UNITS.get(assessment.unit, '')}"
     if assessment.status == CALIBRATED:
         return f"{name} is calibrated within the tolerance of {tolerance}: the error is {size}."
     return f"{name} is off by {size}, which was detected but lies within the tolerance of {tolerance}."

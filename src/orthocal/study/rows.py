@@ -79,6 +79,10 @@ class StudyRows(Protocol):
         """Remember what a map that ships makes of these rows."""
         ...
 
-    def with_calibrated(self, name: str, map_: Map) -> Any:
+    def require_redraws(self, redraws: int) -> None:
+        """The whole job can be done again so many times."""
+        ...
+
+    def with_calibrated(self, name: str, map_: Map, prediction: Any) -> Any:
         """Return the table with a column of calibrated predictions."""
         ...

@@ -14,7 +14,7 @@ from orthocal.calibrators import Calibrator
 from orthocal.effects import Effect
 from orthocal.errors import OrthocalError
 from orthocal.roles import Roles
-from orthocal.study.arguments import effect_with_arms, roles_of
+from orthocal.study.arguments import effect_with_arms, named_predictions, require_limits, roles_of, settings_of
 from orthocal.study.calibration import Calibration, about_map, calibrated
 from orthocal.study.dask_rows import DaskStudyRows
 from orthocal.study.memory_rows import MemoryStudyRows
@@ -109,7 +109,10 @@ class Study:
     exact: bool = False
 
     def __post_init__(self) -> None:
+        if isinstance(self.predictions, str):
+            object.__setattr__(self, "predictions", (self.predictions,))
         Settings(level=self.level, tolerance=self.tolerance)
+        require_limits(self.limits)
         _ = self.rows.engine
 
     def __repr__(self) -> str:
@@ -134,8 +137,19 @@ class Study:
         return roles_of(self, self.rows.columns)
 
     def checks(self) -> tuple[Check, ...]:
-        """Return named checks of the data, and of the predictions that the study names, before anything is believed."""
-        named = self._named(None)
+        """Return named checks of the data, and of the predictions that the study names, before anything is believed.
+
+        Examples
+        --------
+        >>> import pandas as pd
+        >>> from orthocal.datasets import simulate_cate
+        >>> data = simulate_cate(n=2000, confounding=0, random_state=0)
+        >>> trial = pd.DataFrame({"y": data.y, "a": data.treatment, "cents": 100 * data.y})
+        >>> study = Study(trial, outcome="y", treatment="a", covariates=["cents"], propensity=0.5)
+        >>> [check.name for check in study.checks() if check.result == "failed"]
+        ['balance', 'giveaway', 'outcome among covariates']
+        """
+        named = named_predictions(self, None) if self.predictions else {}
         return (*self.rows.require_checks(), *(check for name in named for check in self.rows.checks_of(name)))
 
     def assess(
@@ -176,9 +190,10 @@ class Study:
         >>> {name: verdict.status for name, verdict in both.items()}
         {'tau': 'calibrated', 'twice': 'miscalibrated'}
         """
-        settings = self._settings(bins, cost, by, draws)
+        settings = settings_of(self, bins=bins, cost=cost, by=by, draws=draws)
+        self.rows.require_redraws(redraws)
         found = {}
-        for name, given in self._named(prediction).items():
+        for name, given in named_predictions(self, prediction).items():
             own = self.rows.predicted(given, name)
             self.rows.warn_if_shipped(own)
             verdict = self.rows.engine.judge(own, settings)
@@ -216,12 +231,24 @@ class Study:
         Returns
         -------
         Calibration, or dict of str to Calibration
+
+        Examples
+        --------
+        >>> import pandas as pd
+        >>> from orthocal.datasets import simulate_cate
+        >>> data = simulate_cate(n=8000, confounding=0, random_state=0)
+        >>> trial = pd.DataFrame({"y": data.y, "a": data.treatment, "tau": 1 + 2 * data.effect})
+        >>> study = Study(trial, outcome="y", treatment="a", covariates=[], propensity=0.5)
+        >>> done = study.calibrate("tau")
+        >>> done.status, done.recommendation.action
+        ('calibrated', 'use the calibrated prediction')
         """
-        settings = self._settings(bins, cost, by, draws)
+        settings = settings_of(self, bins=bins, cost=cost, by=by, draws=draws)
         held = self.rows.held_out(holdout)
         self.rows.require_method(method)
+        self.rows.require_redraws(redraws)
         found = {}
-        for name, given in self._named(prediction).items():
+        for name, given in named_predictions(self, prediction).items():
             own = self.rows.predicted(given, name)
             done = calibrated(
                 self.rows.engine,
@@ -234,7 +261,7 @@ class Study:
                 redraws=redraws,
             )
             about = about_map(self, name, done)
-            found[name] = Calibration(name=name, about=about, study=self, **done)
+            found[name] = Calibration(name=name, about=about, prediction=own, study=self, **done)
             self.rows.remember(own, done["map"])
         return found if not isinstance(prediction, str) else found[prediction]
 
@@ -264,35 +291,8 @@ class Study:
         if names[0] == names[1]:
             raise OrthocalError(f"Two different predictions must be compared; both are {names[0]!r}.")
         first, second = (self.rows.predicted(given, name) for given, name in zip((one, other), names, strict=True))
-        return cast("Comparison", self.rows.engine.compare(first, second, self._settings(10, cost, None, 1), names))
+        return cast("Comparison", self.rows.engine.compare(first, second, settings_of(self, cost=cost, draws=1), names))
 
     def with_calibrated(self, done: Calibration) -> Any:
         """Return the table with a column of calibrated predictions."""
-        return self.rows.with_calibrated(done.name, done.map)
-
-    def _settings(self, bins: int, cost: float | None, by: Any, draws: int) -> Settings:
-        named = [by] if isinstance(by, str) else by
-        return Settings(
-            bins=bins,
-            level=self.level,
-            tolerance=self.tolerance,
-            cost=cost,
-            by=self.rows.subgroups(named or ()),
-            draws=draws,
-            random_state=self.random_state,
-        )
-
-    def _named(self, prediction: Any) -> dict[str, Any]:
-        """Return predictions by name."""
-        if prediction is None:
-            prediction = self.predictions
-        if isinstance(prediction, str):
-            return {prediction: prediction}
-        if isinstance(prediction, Mapping):
-            return dict(prediction)
-        if isinstance(prediction, Sequence) and all(isinstance(name, str) for name in prediction):
-            return {name: name for name in prediction}
-        raise OrthocalError(
-            f"`prediction` must be a column, a list of columns, or a mapping of names to columns, arrays or models; it is a "
-            f"{type(prediction).__name__}. Pass {{'name': it}}."
-        )
+        return self.rows.with_calibrated(done.name, done.map, done.prediction)

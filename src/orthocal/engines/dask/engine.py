@@ -5,92 +5,28 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
-from orthocal.arrays import Booleans, Integers
 from orthocal.assessment import Assessment, Comparison
 from orthocal.assessment.records import Settings
 from orthocal.calibrators import CALIBRATORS, Calibrator, Constant
 from orthocal.effects import Effect
+from orthocal.engines.dask.division import Division, counts_of_column, divided, division, joined_pairs, pairs_of
 from orthocal.engines.dask.fit import SUMMED_METHODS, fitted
-from orthocal.engines.dask.keys import folds_of, keys_of, sampled
 from orthocal.engines.dask.partition_loss import Job, observed
 from orthocal.engines.dask.passes import partitions, reduced
 from orthocal.engines.dask.preparation import chosen, prepared, seed_of_partitions
 from orthocal.engines.dask.source import Source
 from orthocal.engines.dask.training import probe, require_defined
 from orthocal.engines.dask.verdict import compared, judged, rivals_compared
-from orthocal.engines.protocol import held_out, require_both_sides, require_share
+from orthocal.engines.protocol import require_both_sides, require_share
 from orthocal.errors import OrthocalError, require_one_of
 from orthocal.maps import Map
 from orthocal.nuisances import Nuisance
 from orthocal.nuisances.learners import Recipe
 from orthocal.roles import Roles
-
-OWN = 2**32
-"""Added to the seed, so that rows set apart have nothing to do with folds and samples of the same seed."""
-BUCKETS = 256
-"""Into which keys are hashed in order to see how many rows share one."""
-
-
-class Division(NamedTuple):
-    """How many rows a division leaves on either side."""
-
-    rows: int
-    held: int
-    buckets: Integers
-
-    def merge(self, other: Division) -> Division:
-        """Of both."""
-        return Division(self.rows + other.rows, self.held + other.held, self.buckets + other.buckets)
-
-    @property
-    def alike(self) -> float:
-        r"""Roughly how many rows share a key: 1 where no two do.
-
-        Sets of m rows with one key make the chi-square statistic of their buckets m times as large.
-        """
-        expected = self.rows / BUCKETS
-        return float(((self.buckets - expected) ** 2).sum() / expected / (BUCKETS - 1))
-
-
-def division(frame: Any, by: Sequence[str], share: float, seed: int) -> Division:
-    """Count the rows that `divided` will set apart, in one pass over the columns that tell rows apart."""
-    return reduced(partitions(frame[list(by)]), _counts, Division.merge, tuple(by), share, seed)
-
-
-def divided(frame: Any, by: Sequence[str], share: float, seed: int) -> tuple[Any, Any]:
-    """Return the frame without about this share of its rows, and the frame of them.
-
-    Parameters
-    ----------
-    frame : dask.dataframe.DataFrame
-    by : sequence of str
-        Columns that tell rows apart; rows alike in them stay together.
-    share : float
-    seed : int
-    """
-    kept, held = (
-        frame.map_partitions(_side, tuple(by), share, seed, of_held, meta=frame, enforce_metadata=False)
-        for of_held in (False, True)
-    )
-    return kept, held
-
-
-def _held(part: Any, by: tuple[str, ...], share: float, seed: int) -> Booleans:
-    return sampled(keys_of(part[list(by)]), share, seed + OWN)
-
-
-def _side(part: Any, by: tuple[str, ...], share: float, seed: int, of_held: bool) -> Any:
-    return part[_held(part, by, share, seed) == of_held]
-
-
-def _counts(part: Any, by: tuple[str, ...], share: float, seed: int) -> Division:
-    buckets = np.bincount(folds_of(keys_of(part[list(by)]), BUCKETS, seed + OWN), minlength=BUCKETS)
-    return Division(len(part), int(_held(part, by, share, seed).sum()), buckets)
-
 
 MOST_PER_KEY = 10
 """Rows that may share one key, about: a hold-out of fewer and larger lumps would be unlike the other rows."""
@@ -139,12 +75,23 @@ class DaskEngine:
     def division(self, holdout: float | str) -> Division:
         """Count the rows, and those held out."""
         if isinstance(holdout, str):
-            return reduced(partitions(self.frame[[holdout]]), _counts_of_column, Division.merge, (holdout,))
+            return reduced(partitions(self.frame[[holdout]]), counts_of_column, Division.merge, (holdout,))
         return division(self.frame, self.roles.told_apart_by, holdout, self.recipe.random_state)
+
+    def require_whole_clusters(self, column: str, name: str) -> None:
+        """No cluster is divided by a column."""
+        groups = self.roles.groups
+        if groups is None:
+            return
+        pairs = reduced(partitions(self.frame[[groups, column]]), pairs_of, joined_pairs, (groups, column))
+        if len(np.unique(pairs[:, 0])) < len(pairs):
+            raise OrthocalError(f"`{name}` as given must keep clusters whole; at least one cluster is divided.")
 
     def sides(self, holdout: float | str) -> tuple[int, int]:
         """Return how many rows maps are fitted on, and how many they are judged on; rows must be told apart to be held out."""
         found, roles = self.division(holdout), self.roles
+        if isinstance(holdout, str):
+            self.require_whole_clusters(holdout, "holdout")
         if not isinstance(holdout, str):
             require_share(holdout)
             if holdout and not (roles.groups or roles.key) and found.alike > MOST_PER_KEY:
@@ -159,6 +106,8 @@ class DaskEngine:
     def source(self, prediction: str, by: Sequence[str] = ()) -> Source:
         """Return the rows with their loss; nuisances are learnt for the first prediction, and serve all."""
         if not self._jobs:
+            if self.roles.fold is not None:
+                self.require_whole_clusters(self.roles.fold, "folds")
             roles = replace(self.roles, prediction=prediction)
             job = prepared(self.frame, roles, self.effect, self.folds, self.recipe).job  # type: ignore[arg-type]
             origin = None if job.origin is None else replace(job.origin, rows=self.count)
@@ -276,8 +225,3 @@ class DaskTrial:
     def refitted(self) -> Map:
         """Return the map of the same method, fitted on all rows."""
         return fitted(self.method, self.every, exact=self.engine.exact, refinements=REFINEMENTS).map_
-
-
-def _counts_of_column(part: Any, names: tuple[str]) -> Division:
-    held = held_out(part[names[0]], names[0], len(part))
-    return Division(len(part), int(held.sum()), np.ones(BUCKETS, dtype=np.int64))

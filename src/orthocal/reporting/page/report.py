@@ -114,6 +114,10 @@ def report_page(
         return _page(
             title, assessments.status, assessments.verdict, _sections(assessments, "verdict"), assessments, how
         )
+    if isinstance(assessments, Mapping) and any(isinstance(one, Calibration) for one in assessments.values()):
+        raise OrthocalError(
+            "`assessments` must be one Calibration, or verdicts by name; these are several. Write a page each."
+        )
     if not isinstance(assessments, Mapping) or not assessments:
         raise OrthocalError(
             "`assessments` must be an Assessment, a mapping of names to them, or a Calibration; it is "
@@ -173,10 +177,10 @@ def _job_sections(done: Calibration) -> list[Section]:
     ships = "The map was fitted on the rows that were not held out."
     if done.recommendation.action != USE_CALIBRATED:
         ships += f" It is not what is recommended, which is: {done.recommendation.action}."
-    if done.distance is not None:
+    if done.map is not done.verified_map:
         ships = (
-            f"The map that ships was fitted again on all rows; it is {number(done.distance)} (root mean square) away from the "
-            "one that the verdict after calibration belongs to."
+            f"The map that ships was fitted again on all rows; it is {number(done.distance or 0.0)} (root mean square) away from "
+            "the one that the verdict after calibration belongs to."
         )
     return [
         Section("What was found", (shown_figures("Calibration", calibration_figures(done)[1:]),)),

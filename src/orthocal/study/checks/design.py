@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from scipy.stats import norm, rankdata
 
-from orthocal.arrays import Floats, Integers, group_sums
+from orthocal.arrays import Booleans, Floats, Integers, group_sums
 from orthocal.assessment.parts import Check
 from orthocal.effects.late import arm_contrast
 from orthocal.formats import number
@@ -14,6 +14,7 @@ from orthocal.study.checks.evidence import FAILED, WARNING, StudyEvidence, liste
 MOST_CLIPPED = {FAILED: 0.2, WARNING: 0.05}
 LEAST_EFFECTIVE = {FAILED: 0.1, WARNING: 0.3}
 """Shares of rows with a clipped propensity, and of rows that an arm is worth by its weights."""
+SHARE = "the share of the arm"
 UNBALANCED = 0.001
 """Adjusted p-value below which a covariate is out of balance."""
 STRONG, FEWEST_CLUSTERS, LEAST_WEIGHTED, HEAVIEST = 10.0, 30.0, 0.1, 0.1
@@ -36,38 +37,51 @@ def positivity(evidence: StudyEvidence) -> Check | None:
 
 
 def balance(evidence: StudyEvidence) -> Check | None:
-    """With a known propensity, covariates are alike in all arms: they were measured before treatment."""
+    """With a known propensity, covariates are alike in all arms, and arms are as common as it says."""
     overlap, known = evidence.overlap, evidence.engine.to_learn[1]
-    if overlap is None or not any("propensity" in name for name in known) or not evidence.names:
+    if overlap is None or not any("propensity" in name for name in known):
         return None
-    levels = dict(list(overlap.levels.items())[: max(len(overlap.levels) - 1, 1)])
-    columns = _ranks(evidence.rows.covariates)
+    columns = {SHARE: np.ones(len(evidence.rows))}
+    if evidence.names:
+        ranks = _ranks(evidence.rows.covariates)
+        columns |= dict(zip(evidence.names, (ranks - ranks.mean(axis=0)).T, strict=True))
     found = [
-        (_imbalance(column, got - propensity, evidence.rows.groups), name)
-        for got, propensity in levels.values()
-        for name, column in zip(evidence.names, columns.T, strict=True)
+        (_imbalance(column, surprise, evidence.rows.groups), name)
+        for surprise in _surprises(list(overlap.levels.values()))
+        for name, column in columns.items()
     ]
-    adjusted = {name: min(2 * norm.sf(abs(statistic)) * len(found), 1.0) for statistic, name in found}
+    largest = {name: max(abs(one) for one, other in found if other == name) for name in columns}
+    adjusted = {name: min(2 * float(norm.sf(size)) * len(found), 1.0) for name, size in largest.items()}
     wrong = [name for name, p_value in adjusted.items() if p_value < UNBALANCED]
     least = min(adjusted, key=lambda name: adjusted[name])
     figure = f"smallest adjusted p-value {adjusted[least]:.2g} ({least})"
     if not wrong:
-        return passed("balance", figure, "Covariates are alike in all arms, as the known propensity says.")
-    sentence = f"{listed(wrong)}: distributed otherwise in one arm than the known propensity allows."
-    advice = "It was measured after treatment, and must go, or the propensity is wrong."
+        return passed("balance", figure, "Arms and covariates are distributed as the known propensity says.")
+    sentence = f"{listed(wrong)}: not distributed as the known propensity says."
+    advice = "A covariate was measured after treatment, and must go, or the propensity is wrong."
     return Check("balance", FAILED, figure, sentence, advice)
+
+
+def _surprises(levels: list[tuple[Booleans, Floats]]) -> list[Floats]:
+    """Return what has mean 0 where propensities are right: each arm less its propensity; with more arms, their contrast too."""
+    single = [got - propensity for got, propensity in levels]
+    if len(levels) < 2 or np.logical_or.reduce([got for got, _ in levels]).all():
+        return single[:1]  # the others follow
+    (one, of_one), (two, of_two) = levels[:2]
+    return [*single, one / of_one - two / of_two]
 
 
 def _ranks(covariates: Floats) -> Floats:
     """Return ranks of each covariate, so that no few rows decide; missing values rank in the middle."""
     missing = np.isnan(covariates)
     ranks = rankdata(np.where(missing, np.inf, covariates), axis=0)
-    return np.where(missing, np.nanmean(np.where(missing, np.nan, ranks), axis=0), ranks)
+    known = np.maximum((~missing).sum(axis=0), 1)
+    return np.where(missing, np.where(missing, 0.0, ranks).sum(axis=0) / known, ranks)
 
 
 def _imbalance(column: Floats, surprise: Floats, groups: Integers | None) -> float:
     """Return the standardised sum of (treatment - propensity) times the covariate; clusters count as one."""
-    own = surprise * (column - column.mean())
+    own = surprise * column
     if groups is not None:
         own = group_sums(groups, own, int(groups.max()) + 1)
     size = float(np.sqrt(own @ own))

@@ -68,6 +68,14 @@ class StudyEvidence:
         return row_order(self.rows, 0)[:MOST_ROWS]
 
     @cached_property
+    def in_arms(self) -> Integers:
+        """Those of them that got one of the two arms that are compared."""
+        effect: Any = self.study.estimand
+        treatment = self.rows.treatment[self.some]
+        kept = (treatment == effect.arm) | (treatment == effect.control)
+        return np.asarray(self.some[np.flatnonzero(kept)])
+
+    @cached_property
     def noise(self) -> Any:
         """The noise of the outcomes, for the check of predictions made in sample."""
         from orthocal.study.checks.in_sample import noise_of

@@ -39,7 +39,7 @@ def in_sample(evidence: StudyEvidence, prediction: Floats, name: str) -> Check |
     noise = evidence.noise
     if noise is None or not np.ptp(prediction) > 0:
         return None
-    own = prediction[evidence.some]
+    own = prediction[evidence.in_arms]
     smooth = told_by_others(noise.covariates, own, noise.fold, trees=20, leaf=2)
     left = [correlation((own - smooth)[arm], noise.value[arm]) for arm in noise.arms]
     by_right = max(noise.told, 0.0) + max(min(correlation(smooth[arm], noise.value[arm]) for arm in noise.arms), 0.0)
@@ -66,7 +66,7 @@ def noise_of(evidence: StudyEvidence) -> Noise | None:
     needed = ("outcome_control", "outcome_treated")
     if not (hasattr(effect, "arm") and all(name in learnt.nuisances for name in needed)) or not evidence.names:
         return None
-    some = evidence.some
+    some = evidence.in_arms
     treated, control = rows.treatment[some] == effect.arm, rows.treatment[some] == effect.control  # type: ignore[attr-defined]
     if min(treated.sum(), control.sum()) < FEWEST:
         return None
@@ -76,7 +76,8 @@ def noise_of(evidence: StudyEvidence) -> Noise | None:
     mean = np.where(treated, learnt.nuisances["outcome_treated"][some], learnt.nuisances["outcome_control"][some])
     value = np.where(treated, 1.0, -1.0) * (rows.outcome[some] - mean)
     X = rows.covariates[some]
-    X = np.where(np.isnan(X), np.nan_to_num(np.nanmean(X, axis=0)), X)
+    known = np.maximum((~np.isnan(X)).sum(axis=0), 1)
+    X = np.where(np.isnan(X), np.nansum(X, axis=0) / known, X)
     told = correlation(told_by_others(X, value, fold[some], trees=30, leaf=3), value)
     return Noise(X, value, told, fold[some], (treated, control))
 

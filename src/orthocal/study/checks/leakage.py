@@ -17,6 +17,7 @@ SAME = 1 - 1e-9
 """Correlation of columns that hold the same."""
 FEWEST_OF_A_CLASS, FEWEST_ROWS, FEWEST_PAIRS, FEWEST_VALUES = 10, 50, 20, 5
 MOST_ROWS = 200_000
+ID_WORDS = re.compile(r"(^|_|\b)(id|uuid|guid|key|index|number|no)(_|\b|$)|Id$|ID$", re.IGNORECASE)
 TIME_WORDS = re.compile(r"time|days?|weeks?|months?|years?|duration|surviv|tenure|follow.?up|lifetime", re.IGNORECASE)
 EVENT_WORDS = re.compile(r"event|status|censor|died|dead|death|churn|fail|relapse|surviv", re.IGNORECASE)
 
@@ -81,7 +82,7 @@ def identifiers(evidence: StudyEvidence) -> Check | None:
     if not evidence.names or len(evidence.rows) < FEWEST_ROWS:
         return None
     columns = dict(zip(evidence.names, evidence.rows.covariates.T, strict=True))
-    wrong = [name for name, column in columns.items() if _numbers_rows(column)]
+    wrong = [name for name, column in columns.items() if _numbers_rows(column, name)]
     if not wrong:
         return passed("identifiers", f"{len(columns)} columns", "No covariate is a row number or an identifier.")
     sentence = f"{listed(wrong)}: a different whole number in each row, like a row number or an identifier."
@@ -90,14 +91,15 @@ def identifiers(evidence: StudyEvidence) -> Check | None:
     )
 
 
-def _numbers_rows(column: Floats) -> bool:
-    """Whether whole numbers are all different and rise or fall with the rows, or leave none out between them."""
+def _numbers_rows(column: Floats, name: str) -> bool:
+    """Whether whole numbers are all different, and rise or fall with the rows, leave none out between them, or are called so."""
     if not np.isfinite(column).all() or (column != np.round(column)).any():
         return False
     steps = np.diff(column)
     if (steps > 0).all() or (steps < 0).all():
         return True
-    return bool(np.ptp(column) == len(column) - 1 and len(np.unique(column)) == len(column))
+    are_different = len(np.unique(column)) == len(column)
+    return are_different and (bool(np.ptp(column) == len(column) - 1) or bool(ID_WORDS.search(name)))
 
 
 def hidden_clusters(evidence: StudyEvidence) -> Check | None:

@@ -79,5 +79,5 @@ def skewness(verdict: Assessment) -> Check | None:
     figure = f"{verdict.skewness:.2f}"
     if verdict.skewness <= MOST_SKEW:
         return passed("skewness", figure, "Residuals are not too skewed for the rows of a bin.")
-    sentence = f"Residuals are strongly skewed for the rows of a bin (above {MOST_SKEW}): the bins test is left out."
+    sentence = f"Residuals are strongly skewed for the rows of a bin (above {MOST_SKEW}): tests that cannot bear it are left out."
     return Check("skewness", WARNING, figure, sentence, "Use fewer bins or more rows, or judge a bounded outcome.")
