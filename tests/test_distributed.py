@@ -585,11 +585,11 @@ def test_verdicts_check_what_they_are_told(settings, words):
         fitted.assess(table(500))
 
 
-def test_missing_subgroups_are_named():
+def test_missing_subgroups_are_a_subgroup():
     frame = table(500)
-    frame.loc[frame.index[300], "part"] = None
-    with pytest.raises(OrthocalError, match=r"Partition 1: `by\['part'\]` must not be missing; row 50 is"):
-        assess(partitioned(frame, 2), **COLUMNS, nuisances=GIVEN, by=["part"])
+    frame.loc[frame.index[300:340], "part"] = None
+    found = assess(partitioned(frame, 2), **COLUMNS, nuisances=GIVEN, by=["part"])
+    assert (found.subgroups[-1].value, found.subgroups[-1].rows) == ("missing", 40)
 
 
 def test_tied_rows_stand_in_an_order_of_their_own(monkeypatch):

@@ -255,11 +255,9 @@ def command(folder, *extra):
         "5",
         "--learners",
         "shallow",
-        "--jobs",
-        "1",
         "--out",
         str(folder),
-        *extra,
+        *(extra if "--jobs" in extra else ("--jobs", "1", *extra)),
     ]
     return [sys.executable, "-c", code, *arguments]
 
@@ -366,7 +364,7 @@ def test_f_equal_to_q_is_the_uncorrected_loss():
 def test_bad_input_gets_one_line(tmp_path, capsys):
     cases = {
         "`experiment` must be": ["reproduce", "nothing"],
-        "`learners` must be": ["reproduce", "401k", "--learners", "huge"],
+        "`--learners` must be": ["reproduce", "401k", "--learners", "huge"],
         "`repeats` must be": ["reproduce", "401k", "--repeats", "0"],
         "`seed` must not": ["reproduce", "401k", "--seed", "-1"],
         "`n_jobs` must not": ["reproduce", "401k", "--jobs", "0"],

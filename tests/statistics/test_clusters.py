@@ -22,6 +22,11 @@ SIZES = {
 NAMES = ("bins test", "linear test", "average effect", "mean error", "value")
 
 
+def first(stage):
+    """The first of what a stage returns."""
+    return (yield from stage)[0]
+
+
 def draw(kind, clusters, rows, shared, rng):
     """A calibrated prediction, normal with variance 2 and half of it shared in a cluster; average effect 0, value 1/sqrt(pi)."""
     size = SIZES[kind](clusters, rng)
@@ -41,7 +46,7 @@ def misses(kind, clusters, shared, draws, bins=10):
         prediction, loss = draw(kind, clusters, 800, shared, rng)
         rows = SortedRows(prediction, loss)
         stages = {
-            "bins": bins_test(rows, binned(prediction, loss, bins)),
+            "bins": first(bins_test(rows, binned(prediction, loss, bins))),
             "linear": linear_test(rows, 0.95),
             "average": average_effect(rows, 0.95),
             "value": decision_value(rows, 0.0, 0.95),

@@ -67,7 +67,7 @@ def p_values(prediction, loss, rng):
     def bins():
         edges = yield from cut(10)
         moments = yield from against_all(residual_moments(rows, edges), mass)
-        return (yield from against_all(bins_test(rows, moments), mass))
+        return (yield from against_all(bins_test(rows, moments), mass))[0]
 
     stages = {"linear": against_all(linear_test(rows, 0.95), mass), "bins": bins(), "range": range_test(rows, 100, rng)}
     found = answered(rows, stages)

@@ -20,7 +20,7 @@ from orthocal.cli.options import (
     DemoOptions,
     ExportOptions,
     ReproduceOptions,
-    single_options,
+    option_names,
     taking,
 )
 from orthocal.cli.screen import say, show_warning
@@ -135,7 +135,7 @@ def _run(words: list[str], came: list[int]) -> int:
         _require_once(words)
         code = _call(words, came)
     except OrthocalError as error:
-        return _said(f"Error: {in_options(str(error), words)}", BAD_INPUT)
+        return _said(f"Error: {in_options(str(error), words, _options_of(words[0]))}", BAD_INPUT)
     except UsageError as error:
         return _said(f"Error: {_sentence(cast('Any', error).format_message())} Try --help.", BAD_INPUT)
     except (typer.Abort, KeyboardInterrupt):
@@ -145,10 +145,15 @@ def _run(words: list[str], came: list[int]) -> int:
     return _said("Stopped.", STOPPED) if code == STOPPED else int(code)
 
 
+def _options_of(command: str, *, single: bool = False) -> set[str]:
+    """Return the options of a command, as they are written."""
+    found = [options for home, (options, _) in COMMANDS.items() if home.rpartition(":")[2] == command]
+    return {name for options in found for name in option_names(options, single=single)}
+
+
 def _require_once(words: list[str]) -> None:
     """An option that takes one value is given once: the last of several would win in silence."""
-    found = [options for home, (options, _) in COMMANDS.items() if home.rpartition(":")[2] == words[0]]
-    single = {name for options in found for name in single_options(options)}
+    single = _options_of(words[0], single=True)
     given = [word.partition("=")[0] for word in words[1:] if word.startswith("--")]
     for name in single:
         if given.count(name) > 1:

@@ -246,16 +246,18 @@ class ReproduceOptions:
     out: Annotated[Path | None, _option("--out", "Folder for the results; orthocal-EXPERIMENT if left out.")] = None
 
 
-def single_options(options: type) -> list[str]:
-    """Return the options of a command that take one value, or none."""
+def option_names(options: type, *, single: bool = False) -> list[str]:
+    """Return the options of a command, as they are written; on demand those that take one value, or none."""
     named = get_type_hints(options, include_extras=True)
     found = {one.name: get_args(named[one.name]) for one in fields(options)}
     return [
         name
         for kind, option in found.values()
-        if "list" not in str(kind)
-        for name in (getattr(option, "default", ""), *(getattr(option, "param_decls", None) or ()))
-        if isinstance(name, str) and name.startswith("--") and "/" not in name
+        if not (single and "list" in str(kind))
+        for text in (getattr(option, "default", ""), *(getattr(option, "param_decls", None) or ()))
+        if isinstance(text, str)
+        for name in text.split("/")[: 1 if not single else None]
+        if name.startswith("--") and not (single and "/" in text)
     ]
 
 

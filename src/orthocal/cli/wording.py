@@ -3,11 +3,8 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Collection
-from dataclasses import fields
+from collections.abc import Collection, Sequence
 from typing import Any
-
-from orthocal.cli.options import CalibrateOptions
 
 OTHER_NAMES: dict[str, str] = {
     "n_jobs": "jobs",
@@ -15,7 +12,6 @@ OTHER_NAMES: dict[str, str] = {
     "sample_weight": "weight",
     "predictions": "prediction",
     "learners": "learner",
-    "propensity_control": "propensity-control",
 }
 """Arguments that are called otherwise here."""
 PHRASES: tuple[tuple[str, Any], ...] = (
@@ -31,18 +27,25 @@ PHRASES: tuple[tuple[str, Any], ...] = (
 """What the library says to who writes Python, and how that is said here."""
 
 
-def in_options(text: str, given: Collection[str] = ()) -> str:
-    """Return a sentence that names arguments of the library as one that names options of the command line.
+def in_options(text: str, words: Sequence[str], options: Collection[str]) -> str:
+    """Return a sentence that names arguments of the library as one that names options of a command.
 
-    What was `given` as a value, such as a column, stays as it is.
+    Parameters
+    ----------
+    text : str
+    words : sequence of str
+        What was written on the command line: a column of that name is no option.
+    options : collection of str
+        Of the command.
     """
     for pattern, said in PHRASES:
         text = re.sub(pattern, said, text)
-    known = {one.name for one in fields(CalibrateOptions)} | set(OTHER_NAMES) | {"format"}
-    known -= {name for word in given for name in word.split(",")}
+    values = {name for word in words for name in word.split(",")}
 
     def option(found: Any) -> str:
         name = found[1]
-        return f"`--{OTHER_NAMES.get(name, name)}`" if name in known else str(found[0])
+        known = [f"--{one}".replace("_", "-") for one in (name, OTHER_NAMES.get(name, name))]
+        written = next((one for one in known if one in options), None)
+        return str(found[0]) if written is None or name in values else f"`{written}`"
 
     return re.sub(r"`(\w+)`", option, text)

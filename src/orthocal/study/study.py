@@ -147,7 +147,7 @@ class Study:
         >>> trial = pd.DataFrame({"y": data.y, "a": data.treatment, "cents": 100 * data.y})
         >>> study = Study(trial, outcome="y", treatment="a", covariates=["cents"], propensity=0.5)
         >>> [check.name for check in study.checks() if check.result == "failed"]
-        ['balance', 'giveaway', 'outcome among covariates']
+        ['giveaway', 'outcome among covariates']
         """
         named = named_predictions(self, None) if self.predictions else {}
         return (*self.rows.require_checks(), *(check for name in named for check in self.rows.checks_of(name)))
