@@ -365,9 +365,9 @@ def test_bad_input_gets_one_line(tmp_path, capsys):
     cases = {
         "`experiment` must be": ["reproduce", "nothing"],
         "`--learners` must be": ["reproduce", "401k", "--learners", "huge"],
-        "`repeats` must be": ["reproduce", "401k", "--repeats", "0"],
-        "`seed` must not": ["reproduce", "401k", "--seed", "-1"],
-        "`n_jobs` must not": ["reproduce", "401k", "--jobs", "0"],
+        "`--repeats` must be": ["reproduce", "401k", "--repeats", "0"],
+        "`--seed` must not": ["reproduce", "401k", "--seed", "-1"],
+        "`--jobs` must not": ["reproduce", "401k", "--jobs", "0"],
     }
     for message, arguments in cases.items():
         with pytest.raises(SystemExit) as stop:

@@ -16,7 +16,7 @@ from orthocal.assessment.sweeps import Piece, Question, Rows, Stage, cluster_sum
 
 ROUNDING = 1e-12
 FEW_UNITS = 100
-"""Rows or clusters whose skewness is believed by half: that of fewer is mostly chance."""
+"""Effective number of rows or clusters whose skewness is believed by half: that of fewer is mostly chance."""
 MOST_SKEW = 0.2
 """Skewness of the statistic beyond which too much of it would be left."""
 LEAST_SPREAD = 1e-3
@@ -51,7 +51,7 @@ def linear_test(rows: Rows, level: float) -> Stage[tuple[TestResult, LinearPredi
     skewness = 0.0
     if length > 0:
         cubes, squares = yield from fit.powers(np.asarray(direction / length, dtype=np.float64))
-        skewness = cubes / squares**1.5 * units / (units + FEW_UNITS)
+        skewness = cubes / squares**1.5 * effective / (effective + FEW_UNITS)
     statistic = unskewed(length, skewness) ** 2 / 2
     test = TestResult(statistic, float(f_distribution.sf(statistic, 2, effective - 1)), "intercept 0 and slope 1")
     if abs(skewness) > MOST_SKEW:
