@@ -45,10 +45,25 @@ def draw(name, n, rng):
     mean = base(X) + a * effect(X)
     y = (rng.random(n) < mean).astype(float) if noise is None else mean + noise * rng.standard_normal(n)
     names = [f"x{j}" for j in range(p)]
-    return pd.DataFrame(X, columns=names).assign(a=a, y=y), effect(X), not confounded, names
+    table = pd.DataFrame(X, columns=names).assign(a=a, y=y, **everyday(n, rng))
+    return table, effect(X), not confounded, [*names, "age", "region", "owner", "customers"]
+
+
+def everyday(n, rng):
+    """Columns as tables have them: whole numbers, words, flags, counts, weights, and households of one to four."""
+    return {
+        "age": rng.integers(18, 90, n),
+        "region": rng.choice(["north", "south", "east", "west"], n),
+        "owner": rng.integers(0, 2, n),
+        "customers": rng.poisson(300, n),
+        "shop": rng.integers(0, n // 8, n),
+        "weight": rng.lognormal(0, 0.5, n),
+        "status": rng.integers(0, 2, n),
+    }
 
 
 def t_learner(make, table, names):
+    names = [name for name in names if name != "region"]
     arms = [make().fit(table.loc[table["a"] == k, names], table.loc[table["a"] == k, "y"]) for k in (0, 1)]
     return lambda rows: arms[1].predict(rows[names]) - arms[0].predict(rows[names])
 
@@ -60,9 +75,9 @@ LEARNERS = {
 }
 
 
-def checked(table, known, names, predictions):
+def checked(table, known, names, predictions, **more):
     """Checks of each prediction, all from one study."""
-    roles = {"outcome": "y", "treatment": "a", "covariates": names, "n_jobs": 1}
+    roles = {"outcome": "y", "treatment": "a", "covariates": names, "n_jobs": 1, **more}
     study = Study(table, **roles, propensity=0.5 if known else None)
     return {name: verdict.checks for name, verdict in study.assess(predictions, draws=50).items()}
 
@@ -80,7 +95,8 @@ def alarms(draws, sizes, seed=3):
                     table, effect, known, _ = draw(name, n, rng)
                     predictions = {key: t_learner(make, other, names)(table) for key, make in LEARNERS.items()}
                     predictions |= {"truth": effect, "shrunken": 0.3 * effect}
-                    for key, checks in checked(table, known, names, predictions).items():
+                    more = [{}, {"weight": "weight"}, {"groups": "shop"}][number % 3]
+                    for key, checks in checked(table, known, names, predictions, **more).items():
                         samples += 1
                         failed += any(check.result == "failed" for check in checks)
                         for check in checks:
@@ -94,6 +110,26 @@ def alarms(draws, sizes, seed=3):
                             alarmed[check.name] += check.result != "passed"
                             assert check.result != "failed" or check.name in CAN_FAIL
     return made, alarmed, failed, samples
+
+
+def alarms_of_instruments(draws, n=1000, seed=6):
+    """Return counts of checks made and of alarms with a sound instrument, half of the people compliers, and amounts spent."""
+    made, alarmed = Counter(), Counter()
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        for number in range(draws):
+            rng = np.random.default_rng([seed, number])
+            x, z = rng.standard_normal((n, 3)), rng.integers(0, 2, n)
+            taken = np.where(rng.random(n) < 0.5, z, rng.integers(0, 2, n))
+            spent = np.exp(0.3 * x[:, 0] + 0.2 * taken + 0.5 * rng.standard_normal(n))
+            table = pd.DataFrame(x, columns=["x0", "x1", "x2"]).assign(z=z, a=taken, y=spent, **everyday(n, rng))
+            checks = checked(
+                table, True, ["x0", "x1", "x2", "age"], {"tau": 0.2 + 0.1 * x[:, 0]}, effect="late", instrument="z"
+            )["tau"]
+            for check in checks:
+                made[check.name] += 1
+                alarmed[check.name] += check.result != "passed"
+    return made, alarmed
 
 
 def hits(draws, sizes, seed=4):
@@ -137,6 +173,8 @@ def test_false_alarms_in_short():
 @pytest.mark.slow
 def test_checks_seldom_alarm_on_clean_data():
     made, alarmed, failed, samples = alarms(12, [500, 1000, 4000])
+    for counted, more in zip((made, alarmed), alarms_of_instruments(200), strict=True):
+        counted.update(more)
     for name, count in made.items():
         print(f"{name}: {alarmed[name]} alarms of {count} ({alarmed[name] / count:.4f})")
         assert alarmed[name] <= 0.01 * count + 2.6 * np.sqrt(0.01 * count)
