@@ -17,7 +17,7 @@ from orthocal.assessment.sweeps import Piece, Question, Rows, Stage, cluster_sum
 ROUNDING = 1e-12
 FEW_UNITS = 100
 """Effective number of rows or clusters whose skewness is believed by half: that of fewer is mostly chance."""
-MOST_SKEW = 0.2
+MOST_SKEW = 0.3
 """Skewness of the statistic beyond which too much of it would be left."""
 LEAST_SPREAD = 1e-3
 """Share of the predictions' spread that must be left without any one row or cluster."""
