@@ -9,6 +9,7 @@ from orthocal.datasets import simulate_cate
 
 mpl.use("Agg")
 MORE = {
+    "test_checks",
     "test_cli_dask",
     "test_distributed",
     "test_docs",
@@ -17,6 +18,7 @@ MORE = {
     "test_experiments",
     "test_nothing_lost",
     "test_row_order",
+    "test_study",
 }
 """Tests that start processes, run whole experiments or pages, or repeat others in many forms: `make test-more`."""
 
