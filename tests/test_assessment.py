@@ -201,7 +201,7 @@ def test_the_clustered_linear_test_is_a_jackknife_over_clusters():
     contribution = -changes @ direction / t
     held = np.array([weight[loss.groups == g].sum() for g in range(12)])
     number = held.sum() ** 2 / (held**2).sum()
-    skewness = (contribution**3).sum() / (contribution**2).sum() ** 1.5 * number / (number + 100)
+    skewness = (contribution**3).sum() / (contribution**2).sum() ** 1.5 * number / (number + 100) * (number / 12) ** 2
     statistic = (t + skewness * t**2 / 3 + skewness**2 * t**3 / 27 + skewness / 6) ** 2 / 2
     test = assess(prediction, loss, bins=3).tests["linear"]
     assert test.statistic == pytest.approx(statistic)

@@ -51,7 +51,9 @@ def linear_test(rows: Rows, level: float) -> Stage[tuple[TestResult, LinearPredi
     skewness = 0.0
     if length > 0:
         cubes, squares = yield from fit.powers(np.asarray(direction / length, dtype=np.float64))
-        skewness = cubes / squares**1.5 * effective / (effective + FEW_UNITS)
+        # Few units tell little of their skewness, and one large cluster nothing.
+        believed = effective / (effective + FEW_UNITS) * (effective / units) ** 2
+        skewness = believed * cubes / squares**1.5
     statistic = unskewed(length, skewness) ** 2 / 2
     test = TestResult(statistic, float(f_distribution.sf(statistic, 2, effective - 1)), "intercept 0 and slope 1")
     if abs(skewness) > MOST_SKEW:
