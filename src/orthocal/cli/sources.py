@@ -54,7 +54,7 @@ class MemorySource:
         kept, lost = np.ones(table.num_rows, dtype=bool), []
         for name in needed_values(self.options):
             require_column(table.column_names, name, "needed")
-            known = np.asarray(table[name].is_null(nan_is_null=True).combine_chunks()) == False  # noqa: E712
+            known = ~np.asarray(table[name].is_null(nan_is_null=True)).astype(bool)
             if not known.all():
                 lost.append(f"{int((~known).sum()):,} without {name}")
             kept &= known
@@ -95,8 +95,7 @@ class DaskSource:
         from orthocal.cli.cluster import PARTS_FOLDER, files_read, require_installed
 
         require_installed()
-        asked = options.of(ENGINE)
-        self.options, self.scheduler = options, asked.get("scheduler")
+        self.options, self.scheduler = options, options.of(ENGINE).get("scheduler")
         if self.scheduler is not None and options.jobs != -1:
             raise OrthocalError(
                 "`--jobs` must be left out with `--scheduler`, whose workers are counted where they start."

@@ -130,7 +130,7 @@ def _use_average(found: Found) -> Recommendation | None:
         f"{neither} the same number for everyone, {number(found.average)}: the mean loss is {_less_or_more(best)}, and a gain of "
         f"{number(least)} (half the squared tolerance) is ruled out."
     )
-    order = ("The prediction still tells who gains more: use it for the order.",)
+    order = ("The prediction still ranks people by how much they gain: use it to rank.",)
     return Recommendation(USE_AVERAGE, (first, *(order if found.before.ranking == RANKS else ())))
 
 
@@ -152,7 +152,9 @@ def _open(found: Found) -> str:
     last, name = found.after or found.before, "calibrated prediction" if found.after else "prediction"
     tolerance = number(last.tolerance)
     if last.status == CALIBRATED:
-        return f"The {name} is within the tolerance of {tolerance}, but it cannot be told from the average effect."
+        return (
+            f"The {name} is within the tolerance of {tolerance}, but it is not clearly better than the average effect."
+        )
     if last.rows_needed is not None or last.is_constant:
         high = number(last.interval[1])
         return f"The {name} may still be off by up to {high}, more than the tolerance of {tolerance}."

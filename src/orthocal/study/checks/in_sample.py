@@ -18,11 +18,11 @@ that the model might have by right counts against that. Found on other draws tha
 
 
 class Noise(NamedTuple):
-    """What outcome regressions leave of each row's outcome, its sign that of the arm; and what other rows tell of that."""
+    """What outcome regressions leave of each row's outcome, its sign that of the arm; and how far covariates predict that."""
 
     covariates: Floats
     value: Floats
-    told: float
+    predictable: float
     fold: Integers
     arms: tuple[Booleans, Booleans]
 
@@ -40,9 +40,11 @@ def in_sample(evidence: StudyEvidence, prediction: Floats, name: str) -> Check |
     if noise is None or not np.ptp(prediction) > 0:
         return None
     own = prediction[evidence.in_arms]
-    smooth = told_by_others(noise.covariates, own, noise.fold, trees=20, leaf=2)
+    smooth = regressed_out_of_fold(noise.covariates, own, noise.fold, trees=20, leaf=2)
     left = [correlation((own - smooth)[arm], noise.value[arm]) for arm in noise.arms]
-    by_right = max(noise.told, 0.0) + max(min(correlation(smooth[arm], noise.value[arm]) for arm in noise.arms), 0.0)
+    by_right = max(noise.predictable, 0.0) + max(
+        min(correlation(smooth[arm], noise.value[arm]) for arm in noise.arms), 0.0
+    )
     beyond = [
         one - max(FLOOR, ERRORS / np.sqrt(arm.sum())) - GUARD * by_right
         for one, arm in zip(left, noise.arms, strict=True)
@@ -78,11 +80,11 @@ def noise_of(evidence: StudyEvidence) -> Noise | None:
     X = rows.covariates[some]
     known = np.maximum((~np.isnan(X)).sum(axis=0), 1)
     X = np.where(np.isnan(X), np.nansum(X, axis=0) / known, X)
-    told = correlation(told_by_others(X, value, fold[some], trees=30, leaf=3), value)
-    return Noise(X, value, told, fold[some], (treated, control))
+    predictable = correlation(regressed_out_of_fold(X, value, fold[some], trees=30, leaf=3), value)
+    return Noise(X, value, predictable, fold[some], (treated, control))
 
 
-def told_by_others(X: Floats, target: Floats, fold: Integers, *, trees: int, leaf: int) -> Floats:
+def regressed_out_of_fold(X: Floats, target: Floats, fold: Integers, *, trees: int, leaf: int) -> Floats:
     """Return what other folds tell of a target: least squares, and extremely randomised trees on what it leaves."""
     from sklearn.ensemble import ExtraTreesRegressor
 

@@ -34,7 +34,7 @@ def giveaway(evidence: StudyEvidence) -> Check | None:
         got, _ = next(iter(overlap.levels.values()))
         targets["treatment"] = got[some].astype(float)
     scores = {
-        (name, target): told_by(column, values)
+        (name, target): score_of_covariate(column, values)
         for target, values in targets.items()
         for name, column in zip(evidence.names, covariates.T, strict=True)
     }
@@ -47,7 +47,7 @@ def giveaway(evidence: StudyEvidence) -> Check | None:
     return Check("giveaway", FAILED, figure, sentence, "Leave it out of the covariates.")
 
 
-def told_by(column: Floats, values: Floats) -> float:
+def score_of_covariate(column: Floats, values: Floats) -> float:
     """Return the out-of-fold R2 (of ranks) or, of a binary target, AUC of a small tree on one covariate."""
     from sklearn.metrics import roc_auc_score
     from sklearn.tree import DecisionTreeRegressor
