@@ -10,6 +10,7 @@ from scipy.stats import norm
 from orthocal import Constant, HingeLoss, QuadraticLoss, Study, assess, compare
 from orthocal.assessment.sentences import story
 from orthocal.formats import off_by, whole
+from orthocal.study.recommendation import gain_that_matters
 
 NEVER = re.compile(
     r"(high|low|gaining|losing) (by )?-|from 0 to 0\b|does not fall|\(1 bins\)|On average they are right|\bnan\b|\binf\b|e-1[3-9]"
@@ -222,3 +223,20 @@ def test_numbers_in_words():
     assert off_by(-0.96, (-1.4, -0.5)) == "too low by 0.96 (interval 0.5 to 1.4)"
     assert off_by(0.2, (-0.1, 0.5), " in probability") == "too high by 0.2 in probability (interval -0.1 to 0.5)"
     assert [whole(count) for count in (7, 98, 1234, 70904)] == ["7", "98", "1,200", "71,000"]
+
+
+def test_the_tolerance_after_a_map_is_that_before_it():
+    """A map that makes one number of everything would be measured by a smaller one of its own."""
+    done = study().calibrate("tau", "constant")
+    assert done.after.is_constant
+    assert done.after.tolerance == done.before.tolerance
+    assert done.after.tolerance > 2 * done.after.average.standard_error
+
+
+def test_a_gain_that_matters_is_in_units_of_the_loss():
+    t, loss = draw(500)
+    twice = QuadraticLoss(2 * loss.numerator, 2 * loss.denominator, np.ones(500))
+    one, two = (assess(t, each, tolerance=0.3, random_state=0) for each in (loss, twice))
+    assert (one.mass, two.mass) == pytest.approx((1.0, 2.0))
+    assert gain_that_matters(one) == pytest.approx(0.3**2 / 2)
+    assert gain_that_matters(two) == pytest.approx(0.3**2)
