@@ -3,6 +3,7 @@
 The loss is the hub: everything downstream sees only (prediction, loss).
 """
 
+from orthocal.losses.arm_scores import ArmScores
 from orthocal.losses.balance import Balance, balance_of
 from orthocal.losses.counting import as_counts
 from orthocal.losses.protocol import (
@@ -22,6 +23,7 @@ from orthocal.losses.tilted import ExpectileLoss, HingeLoss
 from orthocal.losses.units import score_at
 
 __all__ = [
+    "ArmScores",
     "Balance",
     "ExpectileLoss",
     "HingeLoss",
