@@ -17,6 +17,7 @@ from threadpoolctl import ThreadpoolController
 from orthocal.arrays import Floats, Integers
 from orthocal.errors import OrthocalError, require_known_propensity
 from orthocal.folds import generator
+from orthocal.nuisances.class_shares import kept_apart
 from orthocal.nuisances.learners import choose_learners
 from orthocal.nuisances.nuisance import Nuisance
 from orthocal.nuisances.wrapped import fit_weighted
@@ -261,8 +262,15 @@ def clip_fitted(
     """Keep fitted divisors away from 0 and 1, and remember how often that was needed."""
     shares: dict[str, float] = {}
     for nuisance in nuisances:
-        if nuisance.is_divisor and nuisance.name not in given:
-            raw = values[nuisance.name]
-            values[nuisance.name] = np.clip(raw, clip, 1 - clip)
-            shares[nuisance.name] = float((values[nuisance.name] != raw).mean())
+        if nuisance.is_divisor and not set(nuisance.names) <= set(given):
+            names = [name for name in (*nuisance.names, *nuisance.extras) if name in values]
+            for name, (raw, kept) in zip(names, _clipped([values[name] for name in names], clip), strict=True):
+                values[name], shares[name] = kept, float((kept != raw).mean())
     return Fitted(values, clip, shares, fold)
+
+
+def _clipped(raw: list[Floats], clip: float) -> list[tuple[Floats, Floats]]:
+    """Return fitted chances as they were and kept away from 0 and 1; those of several arms still add up to 1."""
+    if len(raw) == 1:
+        return [(raw[0], np.clip(raw[0], clip, 1 - clip))]
+    return list(zip(raw, kept_apart(np.column_stack(raw), clip).T, strict=True))
