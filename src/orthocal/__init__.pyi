@@ -21,6 +21,7 @@ from orthocal.calibrators import Linear as Linear
 from orthocal.calibrators import Platt as Platt
 from orthocal.calibrators import Shift as Shift
 from orthocal.calibrators import Spline as Spline
+from orthocal.calibrators.joint import JointCalibrator as JointCalibrator
 from orthocal.effects import CATE as CATE
 from orthocal.effects import CATT as CATT
 from orthocal.effects import LATE as LATE
@@ -39,6 +40,7 @@ from orthocal.errors import OverlapWarning as OverlapWarning
 from orthocal.errors import SkewWarning as SkewWarning
 from orthocal.export import to_python as to_python
 from orthocal.export import to_sql as to_sql
+from orthocal.losses import ArmScores as ArmScores
 from orthocal.losses import ExpectileLoss as ExpectileLoss
 from orthocal.losses import HingeLoss as HingeLoss
 from orthocal.losses import Loss as Loss
@@ -47,6 +49,8 @@ from orthocal.mapfile import load as load
 from orthocal.mapfile import save as save
 from orthocal.orthogonal import orthogonal_loss as orthogonal_loss
 from orthocal.reporting.page import report as report
+from orthocal.study import ArmsAssessment as ArmsAssessment
+from orthocal.study import ArmsCalibration as ArmsCalibration
 from orthocal.study import Calibration as Calibration
 from orthocal.study import Check as Check
 from orthocal.study import Recommendation as Recommendation

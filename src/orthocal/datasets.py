@@ -14,6 +14,23 @@ from scipy.special import expit, ndtri
 from orthocal.arrays import Floats, Integers
 from orthocal.errors import OrthocalError, UnavailableError
 from orthocal.folds import generator
+from orthocal.simulated_arms import SimulatedArms, simulate_arms, simulate_mailing
+
+__all__ = [
+    "RealData",
+    "SimulatedArms",
+    "SimulatedData",
+    "load_401k",
+    "load_401ksubs",
+    "load_acic16",
+    "load_reduced_401k",
+    "simulate_arms",
+    "simulate_cate",
+    "simulate_derivative",
+    "simulate_late",
+    "simulate_mailing",
+    "simulate_quantile",
+]
 
 COVARIATES_401KSUBS = ("age", "inc", "fsize", "marr", "male", "pira")
 COVARIATES_401K = (

@@ -6,8 +6,6 @@ A map of a new shape registers its own form with ``sql_of.register`` and ``pytho
 from __future__ import annotations
 
 import keyword
-import re
-import sys
 from collections.abc import Callable, Sequence
 from functools import singledispatch
 from typing import Any
@@ -17,14 +15,17 @@ from scipy.interpolate import PPoly
 
 from orthocal.arrays import Floats
 from orthocal.errors import OrthocalError
+from orthocal.joint_export import joint_python, joint_sql
+from orthocal.joint_maps import JointMap
 from orthocal.mapfile import to_json
 from orthocal.maps import AffineMap, IdentityMap, MixtureMap, SigmoidMap, SplineMap, StepMap
+from orthocal.sql_text import identifier, is_finite, literal, search
 
 LARGEST_SCORE = 700.0
 """A sigmoid is flat to the last bit beyond this score, and exp of it is still a double."""
 
 
-def to_sql(map: Any, column: str = "prediction", quote: str | None = None) -> str:  # noqa: A002
+def to_sql(map: Any, column: str | Sequence[str] = "prediction", quote: str | None = None) -> str:  # noqa: A002
     """Return a map as one SQL expression; DuckDB and SQLite are tested.
 
     It is made of CASE, arithmetic and (sigmoids only) EXP. Numbers are double literals that lose nothing. Where the prediction
@@ -34,7 +35,8 @@ def to_sql(map: Any, column: str = "prediction", quote: str | None = None) -> st
     ----------
     map : Map, or a fitted calibrator or CausalCalibrator
     column : str, default "prediction"
-        Name of the column of predictions.
+        Name of the column of predictions; of a joint map of several arms, the names of all columns in the order of the arms, and
+        the text is a list of columns, each with its name.
     quote : str, optional
         The mark around that name: ``"`` in standard SQL, a backtick in BigQuery, MySQL and Spark. Without it a name of letters,
         digits and underscores stands as it is, and any other is put between double quotes.
@@ -51,12 +53,19 @@ def to_sql(map: Any, column: str = "prediction", quote: str | None = None) -> st
     CASE WHEN tau <= 1e+00 THEN CASE WHEN tau <= 0e+00 THEN (-5e-01) ELSE 2.5e-01 END ELSE 2e+00 END
     END
     """
-    name = _identifier(column, quote)
-    largest = sys.float_info.max
-    return (
-        f"CASE WHEN {name} BETWEEN {_literal(-largest)} AND {_literal(largest)} THEN\n"
-        f"{sql_of(getattr(map, 'map_', map), name)}\nEND"
-    )
+    return whole_sql(getattr(map, "map_", map), column, quote)
+
+
+@singledispatch
+def whole_sql(map: Any, column: str | Sequence[str], quote: str | None) -> str:  # noqa: A002
+    """Return the SQL of a map of one column."""
+    name = identifier(column, quote)
+    return f"CASE WHEN {is_finite([name])} THEN\n{sql_of(map, name)}\nEND"
+
+
+@whole_sql.register
+def _(map: JointMap, column: Sequence[str], quote: str | None) -> str:  # noqa: A002
+    return joint_sql(map, column, quote)
 
 
 def to_python(map: Any, name: str = "calibrate") -> str:  # noqa: A002
@@ -84,6 +93,12 @@ def to_python(map: Any, name: str = "calibrate") -> str:  # noqa: A002
     """
     if not name.isidentifier() or keyword.iskeyword(name):
         raise OrthocalError(f"`name` must be a name a Python function can have; it is {name!r}.")
+    return whole_python(getattr(map, "map_", map), name)
+
+
+@singledispatch
+def whole_python(map: Any, name: str) -> str:  # noqa: A002
+    """Return the function of a map of one prediction."""
     lines = [
         f"def {name}(prediction):",
         '    """Return the calibrated prediction of one prediction; None gives None."""',
@@ -93,9 +108,14 @@ def to_python(map: Any, name: str = "calibrate") -> str:  # noqa: A002
         "        return None",
         "    if not math.isfinite(prediction):",
         '        raise ValueError(f"`prediction` must be finite; it is {prediction}.")',
-        *(f"    {line}".rstrip() for line in python_of(getattr(map, "map_", map))),
+        *(f"    {line}".rstrip() for line in python_of(map)),
     ]
     return "\n".join(lines) + "\n"
+
+
+@whole_python.register
+def _(map: JointMap, name: str) -> str:  # noqa: A002
+    return joint_python(map, name)
 
 
 EXPORTS: dict[str, Callable[..., str]] = {"sql": to_sql, "json": to_json, "python": to_python}
@@ -129,7 +149,7 @@ def _(map: IdentityMap) -> list[str]:  # noqa: A002, ARG001
 
 @sql_of.register
 def _(map: AffineMap, name: str) -> str:  # noqa: A002
-    return f"{_literal(map.intercept)} + {_literal(map.slope)} * {name}"
+    return f"{literal(map.intercept)} + {literal(map.slope)} * {name}"
 
 
 @python_of.register
@@ -139,7 +159,7 @@ def _(map: AffineMap) -> list[str]:  # noqa: A002
 
 @sql_of.register
 def _(map: StepMap, name: str) -> str:  # noqa: A002
-    return _search(f"{name} <=", [_literal(edge) for edge in map.edges], [_literal(value) for value in map.values])
+    return search(f"{name} <=", [literal(edge) for edge in map.edges], [literal(value) for value in map.values])
 
 
 @python_of.register
@@ -155,10 +175,10 @@ def _(map: StepMap) -> list[str]:  # noqa: A002
 
 @sql_of.register
 def _(map: SigmoidMap, name: str) -> str:  # noqa: A002
-    score = f"({_literal(map.intercept)} + {_literal(map.slope)} * {name})"
-    low, high = _literal(-LARGEST_SCORE), _literal(LARGEST_SCORE)
+    score = f"({literal(map.intercept)} + {literal(map.slope)} * {name})"
+    low, high = literal(-LARGEST_SCORE), literal(LARGEST_SCORE)
     minus = f"CASE WHEN {score} < {low} THEN {high} WHEN {score} > {high} THEN {low} ELSE -{score} END"
-    return f"{_literal(map.lower)} + {_literal(map.upper - map.lower)} / ({_literal(1.0)} + EXP({minus}))"
+    return f"{literal(map.lower)} + {literal(map.upper - map.lower)} / ({literal(1.0)} + EXP({minus}))"
 
 
 @python_of.register
@@ -176,10 +196,10 @@ def _(map: SplineMap, name: str) -> str:  # noqa: A002
     low, high = map.knots[[0, -1]].tolist()
     first, last = map.predict([low, high]).tolist()
     cubics = [_cubic(start, piece, name) for start, piece in zip(starts, pieces, strict=True)]
-    inside = _search(f"{name} <", [_literal(start) for start in starts[1:]], cubics)
+    inside = search(f"{name} <", [literal(start) for start in starts[1:]], cubics)
     return (
-        f"CASE WHEN {name} <= {_literal(low)} THEN {_literal(first)}\n"
-        f"WHEN {name} >= {_literal(high)} THEN {_literal(last)} ELSE\n{inside}\nEND"
+        f"CASE WHEN {name} <= {literal(low)} THEN {literal(first)}\n"
+        f"WHEN {name} >= {literal(high)} THEN {literal(last)} ELSE\n{inside}\nEND"
     )
 
 
@@ -203,7 +223,7 @@ def _(map: SplineMap) -> list[str]:  # noqa: A002
 @sql_of.register
 def _(map: MixtureMap, name: str) -> str:  # noqa: A002
     parts = zip(map.weights.tolist(), map.maps, strict=True)
-    return "\n+ ".join(f"{_literal(weight)} * ({sql_of(part, name)})" for weight, part in parts)
+    return "\n+ ".join(f"{literal(weight)} * ({sql_of(part, name)})" for weight, part in parts)
 
 
 @python_of.register
@@ -223,38 +243,6 @@ def _pieces(map: SplineMap) -> tuple[Floats, Floats]:  # noqa: A002
 
 
 def _cubic(start: float, coefficients: Floats, name: str) -> str:
-    a, b, c, d = (_literal(value) for value in coefficients)
-    past = f"({name} - {_literal(start)})"
+    a, b, c, d = (literal(value) for value in coefficients)
+    past = f"({name} - {literal(start)})"
     return f"{a} + {past} * ({b} + {past} * ({c} + {past} * {d}))"
-
-
-def _search(comparison: str, edges: Sequence[str], values: Sequence[str]) -> str:
-    """Return a binary search among blocks: a plain list of thousands of cases is slow, or too long for a parser."""
-    if not edges:
-        return values[0]
-    middle = len(edges) // 2
-    left = _search(comparison, edges[:middle], values[: middle + 1])
-    right = _search(comparison, edges[middle + 1 :], values[middle + 1 :])
-    return f"CASE WHEN {comparison} {edges[middle]} THEN {left} ELSE {right} END"
-
-
-def _literal(number: float) -> str:
-    """Return a double literal: with an exponent, or it would be a decimal, and with 18 digits.
-
-    17 digits tell doubles apart, but readers that round twice (SQLite before 3.43) need one close to the double itself.
-    """
-    digits, exponent = f"{number:.17e}".split("e")
-    text = f"{digits.rstrip('0').rstrip('.')}e{exponent}"
-    return f"({text})" if text.startswith("-") else text
-
-
-def _identifier(column: str, quote: str | None) -> str:
-    """Return the column's name as it stands in SQL; a mark inside it is doubled."""
-    if not column or "\0" in column:
-        raise OrthocalError(f"`column` must be the name of a column; it is {column!r}.")
-    if quote not in {None, '"', "`"}:
-        raise OrthocalError(f'`quote` must be " or `; it is {quote!r}.')
-    if quote is None and re.fullmatch(r"[A-Za-z_][A-Za-z0-9_]*", column):
-        return column
-    mark = quote or '"'
-    return mark + column.replace(mark, 2 * mark) + mark

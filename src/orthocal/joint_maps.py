@@ -9,7 +9,10 @@ import numpy as np
 
 from orthocal.arrays import Floats, Integers
 from orthocal.errors import OrthocalError
-from orthocal.maps import HOLDS_MAPS
+
+HOLDS_SHIFTS = {"holds": "shifts"}
+MATRIX = {"depth": 2}
+"""Mark the field of a joint map that holds shifts of decisions, and fields that are matrices."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -29,8 +32,8 @@ class DecisionShifts:
     """
 
     costs: Floats
-    edges: Floats
-    shifts: Floats
+    edges: Floats = field(metadata=MATRIX)
+    shifts: Floats = field(metadata=MATRIX)
 
     def __post_init__(self) -> None:
         for name in ("costs", "edges", "shifts"):
@@ -80,8 +83,8 @@ class JointMap:
     """
 
     intercept: Floats
-    slopes: Floats
-    decisions: tuple[DecisionShifts, ...] = field(default=(), metadata=HOLDS_MAPS)
+    slopes: Floats = field(metadata=MATRIX)
+    decisions: tuple[DecisionShifts, ...] = field(default=(), metadata=HOLDS_SHIFTS)
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "intercept", np.asarray(self.intercept, dtype=np.float64))
@@ -124,3 +127,8 @@ def as_prediction_matrix(predictions: Any, arms: int) -> Floats:
             f"Predictions must be finite in every row; row {row} of column {column} is {values[row, column]}."
         )
     return values
+
+
+JOINT_MAPS: dict[str, type[Any]] = {"joint": JointMap}
+SHIFTS: dict[str, type[Any]] = {"shifts": DecisionShifts}
+"""Shapes of maps of several predictions, and of what they hold, by the name they have in a file."""

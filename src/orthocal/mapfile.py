@@ -14,7 +14,12 @@ from typing import Any, cast
 import numpy as np
 
 from orthocal.errors import OrthocalError, require_one_of
-from orthocal.maps import HOLDS_MAPS, MAPS, Map
+from orthocal.joint_maps import JOINT_MAPS, SHIFTS, JointMap
+from orthocal.maps import MAPS, Map
+
+SHAPES: dict[str, type[Any]] = {**MAPS, **JOINT_MAPS}
+HELD: dict[str, dict[str, type[Any]]] = {"maps": MAPS, "shifts": SHIFTS}
+"""Shapes that a file can have, and that a field can hold, by what it is marked with."""
 
 FORMAT, VERSION = "orthocal-map", 1
 ABOUT = "about"
@@ -45,7 +50,7 @@ def save(map: Any, path: str | os.PathLike[str], *, about: Mapping[str, Any] | N
     write_text(Path(path), to_json(map, about))
 
 
-def load(path: str | os.PathLike[str]) -> Map:
+def load(path: str | os.PathLike[str]) -> Map | JointMap:
     """Read a map back from a JSON file, checking every field.
 
     Examples
@@ -83,12 +88,12 @@ def to_json(map: Any, about: Mapping[str, Any] | None = None) -> str:  # noqa: A
     return json.dumps(to_record(getattr(map, "map_", map), about), indent=1) + "\n"
 
 
-def to_record(map: Map, about: Mapping[str, Any] | None = None) -> dict[str, Any]:  # noqa: A002
+def to_record(map: Map | JointMap, about: Mapping[str, Any] | None = None) -> dict[str, Any]:  # noqa: A002
     """Return a map as a plain dict."""
     return {"format": FORMAT, "version": VERSION, **({ABOUT: dict(about)} if about else {}), **_shaped(map)}
 
 
-def from_record(record: Any) -> Map:
+def from_record(record: Any) -> Map | JointMap:
     """Return the map a plain dict describes."""
     if not isinstance(record, dict) or record.get("format") != FORMAT:
         raise OrthocalError(f"A map file must say format '{FORMAT}'; this one does not. Is it the right file?")
@@ -99,12 +104,12 @@ def from_record(record: Any) -> Map:
         )
     if not isinstance(record.get(ABOUT, {}), dict):
         raise OrthocalError(f"`{ABOUT}` of a map file must be a mapping; it is {reprlib.repr(record[ABOUT])}.")
-    return _of_shape(record, HEADER)
+    return cast("Map | JointMap", _of_shape(record, HEADER, SHAPES))
 
 
-def _shaped(map: Map) -> dict[str, Any]:  # noqa: A002
-    """Return shape and fields of a map, and of the maps it holds."""
-    shapes = {shape: name for name, shape in MAPS.items()}
+def _shaped(map: Any) -> dict[str, Any]:  # noqa: A002
+    """Return shape and fields of a map, and of what it holds."""
+    shapes = {shape: name for name, shape in {**SHAPES, **SHIFTS}.items()}
     if type(map) not in shapes:
         raise OrthocalError(
             f"`map` must be a fitted map; it is a {type(map).__name__}. Fit a calibrator and pass its map_."
@@ -113,27 +118,27 @@ def _shaped(map: Map) -> dict[str, Any]:  # noqa: A002
     for field in fields(cast("Any", map)):
         value = getattr(map, field.name)
         learnt[field.name] = (
-            [_shaped(one) for one in value] if field.metadata == HOLDS_MAPS else np.asarray(value).tolist()
+            [_shaped(one) for one in value] if "holds" in field.metadata else np.asarray(value).tolist()
         )
     return {"shape": shapes[type(map)], **learnt}
 
 
-def _of_shape(record: dict[str, Any], header: Sequence[str]) -> Map:
+def _of_shape(record: dict[str, Any], header: Sequence[str], known: Mapping[str, type[Any]]) -> Any:
     """Return the map of a record whose shape says what fields it has."""
-    require_one_of(record.get("shape"), list(MAPS), "shape")
-    shape = MAPS[record["shape"]]
+    require_one_of(record.get("shape"), list(known), "shape")
+    shape = known[record["shape"]]
     _require_keys(record, [field.name for field in fields(shape)], header)
     learnt = {}
     for field in fields(shape):
         value = record[field.name]
-        if field.metadata == HOLDS_MAPS:
+        if "holds" in field.metadata:
             _require_records(value, field.name)
-            value = [_of_shape(one, HEADER[-1:]) for one in value]
+            value = [_of_shape(one, HEADER[-1:], HELD[field.metadata["holds"]]) for one in value]
         else:
-            _require_numbers(value, field.name)
+            _require_numbers(value, field.name, field.metadata.get("depth", 1))
         learnt[field.name] = value
     try:
-        return cast("Map", shape(**learnt))
+        return shape(**learnt)
     except (TypeError, ValueError, OverflowError) as error:
         raise OrthocalError(f"The map file does not hold a valid map: {error}") from None
 
@@ -158,10 +163,12 @@ def _require_keys(record: dict[str, Any], names: list[str], header: Sequence[str
         )
 
 
-def _require_numbers(value: Any, name: str) -> None:
-    """A number or a plain list of them: numpy would also take text and truth values for numbers."""
+def _require_numbers(value: Any, name: str, depth: int) -> None:
+    """A number or a list of them, of a matrix a list of lists: numpy would also take text and truth values for numbers."""
     for number in value if isinstance(value, list) else [value]:
-        if isinstance(number, bool) or not isinstance(number, int | float):
+        if depth > 1 and isinstance(number, list):
+            _require_numbers(number, name, depth - 1)
+        elif isinstance(number, bool) or not isinstance(number, int | float):
             raise OrthocalError(
                 f"`{name}` of a map file must hold numbers; it holds {reprlib.repr(number)}. Save the map again."
             )

@@ -1,21 +1,21 @@
 """Commands that use a map: apply it to a table, export it to another language."""
 
 import inspect
-import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 import typer
 
 from orthocal.cli.options import ApplyOptions, ExportOptions
-from orthocal.cli.plan import only
 from orthocal.cli.screen import counting_rows, say
 from orthocal.errors import OrthocalError, require_one_of
 from orthocal.export import EXPORTS
+from orthocal.files.applied import ANYWHERE
 from orthocal.files.atomic import new_file, require_new, settle
 from orthocal.files.streams import STANDARD, add_calibrated
 from orthocal.formats import between
+from orthocal.joint_maps import JointMap
 from orthocal.mapfile import about, load
 from orthocal.maps import Map
 
@@ -23,21 +23,35 @@ from orthocal.maps import Map
 def apply(options: ApplyOptions) -> None:
     """Add a column of calibrated predictions to a table."""
     data, out = options.data, options.out
-    fitted, name = _loaded(options.map_file), only(options.prediction)
+    fitted, known = _loaded(options.map_file), about(options.map_file)
+    names = _columns(fitted, options.prediction, known)
     if out != STANDARD:
         _require_new(out, {"data": data, "map": options.map_file}, options.overwrite)
-    low, high = about(options.map_file).get("fitted_range", (-math.inf, math.inf))
-    ends = (float(low), float(high))
+    ranges = known.get("fitted_ranges", [known.get("fitted_range", ANYWHERE)] * len(names))
+    ends = [(float(low), float(high)) for low, high in ranges]
     with counting_rows(None) as tell:
-        added = add_calibrated(fitted, data, out, name, tell, ends=ends, overwrite=options.overwrite)
-    say(f"Wrote {out}: {added.rows:,} rows, column {name}_calibrated.")
+        added = add_calibrated(fitted, data, out, names, tell, ends=ends, overwrite=options.overwrite)
+    new = ", ".join(f"{name}_calibrated" for name in names)
+    say(f"Wrote {out}: {added.rows:,} rows, {'column' if len(names) == 1 else 'columns'} {new}.")
     if added.missing:
-        say(f"{added.missing:,} rows have no {name}, and no calibrated one.")
+        say(f"{added.missing:,} rows have no {' or no '.join(names)}, and no calibrated one.")
     if added.outside:
         say(
-            f"{added.outside:,} predictions lie outside the range the map was fitted on, {between(ends)}: nothing was verified "
-            "there."
+            f"{added.outside:,} predictions lie outside the range the map was fitted on, "
+            f"{' or '.join(between(one) for one in ends)}: nothing was verified there."
         )
+
+
+def _columns(fitted: Map | JointMap, named: Sequence[str] | None, known: Mapping[str, Any]) -> list[str]:
+    """Return the columns of predictions: as named, one for each arm; those of the map file where none is named."""
+    names = list(named or known.get("columns", ()))
+    arms = getattr(fitted, "arms", 1)
+    if len(names) != arms:
+        of = (
+            "once here" if arms == 1 else f"{arms} times, for the arms {', '.join(known.get('arms', []))} in this order"
+        )
+        raise OrthocalError(f"`--prediction` must be given {of}; it was given {len(names)} times.")
+    return names
 
 
 def export(options: ExportOptions) -> None:
@@ -69,7 +83,7 @@ def export(options: ExportOptions) -> None:
     say(f"Wrote {out}.")
 
 
-def _loaded(map_file: Path) -> Map:
+def _loaded(map_file: Path) -> Map | JointMap:
     """Return the map of a file, which a run that was killed may have left to be put in its place."""
     settle(map_file.parent)
     return load(map_file)

@@ -84,7 +84,7 @@ class MemorySource:
 
     def write_calibrated(self, done: Calibration, folder: Path) -> dict[str, str]:
         """Write the table with a column of calibrated predictions; return what else is to be said of the map."""
-        add_calibrated(done.map, self.path, folder / self.table, done.name)
+        add_calibrated(done.map, self.path, folder / self.table, done.columns)
         return {}
 
 

@@ -1,4 +1,4 @@
-"""Tables that pass through: one column added, the others as they were, however many rows there are.
+"""Tables that pass through: columns added, the others as they were, however many rows there are.
 
 From CSV to CSV every other field keeps its text; from Parquet to Parquet every other column keeps its type and bits.
 """
@@ -11,17 +11,17 @@ import io
 import math
 import sys
 import zlib
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager, nullcontext
-from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
-from typing import IO, TYPE_CHECKING, Any, NamedTuple
+from typing import IO, TYPE_CHECKING, Any
 
 import numpy as np
 
 from orthocal.arrays import Floats
 from orthocal.errors import OrthocalError, require_finite
+from orthocal.files.applied import ANYWHERE, Added, Applied, Ends
 from orthocal.files.atomic import new_file
 from orthocal.files.tables import ending, read_csv, require_column, require_different, require_file
 from orthocal.observations import as_numbers
@@ -31,6 +31,7 @@ if TYPE_CHECKING:
 
     from pyarrow import RecordBatch, Schema
 
+    from orthocal.joint_maps import JointMap
     from orthocal.maps import Map
 
 STANDARD = Path("-")
@@ -45,68 +46,41 @@ MISSING = {"", "na", "nan", "null", "none"}
 """Texts that stand for a missing number."""
 
 
-class Added(NamedTuple):
-    """How many rows a table has, how many of them without a prediction, and how many with one beyond the fitted range."""
-
-    rows: int = 0
-    missing: int = 0
-    outside: int = 0
-
-    def merge(self, other: Added) -> Added:
-        """Of both."""
-        return Added(*(one + two for one, two in zip(self, other, strict=True)))
-
-
-@dataclass(frozen=True, eq=False)
-class Applied:
-    """A map, and the range of predictions it was fitted on."""
-
-    fitted: Map
-    ends: tuple[float, float] = (-np.inf, np.inf)
-
-    def to(self, prediction: Floats) -> tuple[Floats, Added]:
-        """Return the calibrated predictions, missing where the predictions are, and what is to be counted."""
-        known = ~np.isnan(prediction)
-        values = np.full(len(prediction), np.nan)
-        values[known] = self.fitted.predict(prediction[known])
-        low, high = self.ends
-        outside = int(((prediction < low) | (prediction > high)).sum())
-        return values, Added(len(prediction), int((~known).sum()), outside)
-
-
 def add_calibrated(
-    fitted: Map,
+    fitted: Map | JointMap,
     source: Path,
     target: Path,
-    prediction: str,
+    predictions: str | Sequence[str],
     tell: Callable[[int], None] = lambda _: None,
     *,
-    ends: tuple[float, float] = (-np.inf, np.inf),
+    ends: Sequence[Ends] = (),
     overwrite: bool = False,
 ) -> Added:
-    """Copy a table with one more column, the calibrated prediction, and return how many rows it has.
+    """Copy a table with a column of calibrated predictions for each of predictions, and return how many rows it has.
 
-    Where a prediction is missing, so is the calibrated one.
+    Where a prediction is missing, so is the calibrated one, and with several arms all of them.
 
     Parameters
     ----------
     source, target : path, or ``Path("-")`` for standard input or output
         The ending of a name says how the table is kept. A file appears under its name when it is whole.
-    prediction : str
-        Column of predictions; the new column is called after it, with ``_calibrated``, and replaces one of that name.
+    predictions : str or sequence of str
+        Columns of predictions, one for a map of one; a new column is called after it, with ``_calibrated``, and replaces one of
+        that name.
     tell : callable
-        Is told the number of rows done.
-    ends : (float, float), optional
-        The range of predictions that the map was fitted on; those beyond it are counted.
+        Receives the number of rows done.
+    ends : sequence of (float, float), optional
+        The ranges of predictions that the map was fitted on; those beyond them are counted.
     overwrite : bool, default False
         Whether a file that exists may be replaced.
     """
+    names = [predictions] if isinstance(predictions, str) else list(predictions)
     copy = _copy_text if _format(source) is _format(target) is _CSV else _copy_batches
     if source != STANDARD:
         require_file(source)
     with _finished(target, overwrite) as unfinished, _readable(source):
         added = Added()
-        for done in copy(Applied(fitted, ends), source, unfinished, prediction):
+        for done in copy(Applied(fitted, ends or [ANYWHERE] * len(names)), source, unfinished, names):
             added = added.merge(done)
             tell(added.rows)
         if added.rows == 0:
@@ -130,44 +104,51 @@ def _readable(source: Path) -> Iterator[None]:
         raise OrthocalError(f"The data file {source} cannot be copied: {str(error).splitlines()[0]}") from None
 
 
-def _copy_text(applied: Applied, source: Path, target: Path, prediction: str) -> Iterator[Added]:
+def _copy_text(applied: Applied, source: Path, target: Path, predictions: Sequence[str]) -> Iterator[Added]:
     """CSV to CSV: fields are never anything but text, so that 007 stays 007."""
     with _text(source, "r", "utf-8-sig") as read, _text(target, "w", "utf-8") as write:
         reader = filter(None, csv.reader(read, strict=True))  # empty lines are no rows
         writer = csv.writer(write, lineterminator="\n")
         header = next(reader, [])
-        require_different(header, source)
-        require_column(header, prediction, "prediction")
-        names, where = _places(header, prediction)
+        names, places = _checked(header, source, predictions)
         writer.writerow(names)
-        first, column = 0, header.index(prediction)
+        first, columns = 0, [header.index(name) for name in predictions]
         while rows := list(islice(reader, TEXT_BATCH)):
             _require_full(rows, len(header), source, first)
-            values, added = applied.to(_parsed([row[column] for row in rows], prediction, first))
-            texts = ["" if math.isnan(value) else value for value in values.tolist()]
-            pairs = zip(rows, texts, strict=True)
-            writer.writerows([*row[:where], value, *row[where + 1 :]] for row, value in pairs)
+            parsed = [
+                _parsed([row[k] for row in rows], name, first) for k, name in zip(columns, predictions, strict=True)
+            ]
+            values, added = applied.to(np.column_stack(parsed))
+            for row, new in zip(rows, values.tolist(), strict=True):
+                row.extend([""] * (len(names) - len(header)))
+                for place, value in zip(places, new, strict=True):
+                    row[place] = "" if math.isnan(value) else value
+            writer.writerows(rows)
             first += len(rows)
             yield added
 
 
-def _copy_batches(applied: Applied, source: Path, target: Path, prediction: str) -> Iterator[Added]:
+def _copy_batches(applied: Applied, source: Path, target: Path, predictions: Sequence[str]) -> Iterator[Added]:
     """Any table to any other, a batch of typed columns at a time."""
     import pyarrow as pa
 
     reading, writing = _format(source)[0], _format(target)[1]
     with reading(source) as (schema, batches):
-        require_different(schema.names, source)
-        require_column(schema.names, prediction, "prediction")
-        names, where = _places(schema.names, prediction)
-        fields = [*list(schema)[:where], pa.field(names[where], pa.float64()), *list(schema)[where + 1 :]]
+        names, places = _checked(schema.names, source, predictions)
+        fields = [schema.field(k) if k < len(schema) else None for k in range(len(names))]
+        for place in places:
+            fields[place] = pa.field(names[place], pa.float64())
         wide, first = pa.schema(fields, metadata=schema.metadata), 0
         with writing(target, wide) as write:
             for batch in batches:
-                column = pa.chunked_array([batch.column(prediction)])
-                values, added = applied.to(_numbers(column, prediction, first))
-                new, old = pa.array(values, from_pandas=True), batch.columns  # NaN becomes a missing value
-                write(pa.RecordBatch.from_arrays([*old[:where], new, *old[where + 1 :]], schema=wide))
+                read = [_numbers(pa.chunked_array([batch.column(name)]), name, first) for name in predictions]
+                values, added = applied.to(np.column_stack(read))
+                columns = [*batch.columns, *([None] * (len(names) - len(schema)))]
+                for place, new in zip(places, values.T, strict=True):
+                    columns[place] = pa.array(
+                        np.ascontiguousarray(new), from_pandas=True
+                    )  # NaN becomes a missing value
+                write(pa.RecordBatch.from_arrays(columns, schema=wide))
                 first += batch.num_rows
                 yield added
 
@@ -189,11 +170,14 @@ def _are_nan(column: Any) -> Any:
     return np.asarray(compute.fill_null(compute.is_nan(column), False))
 
 
-def _places(names: list[str], prediction: str) -> tuple[list[str], int]:
-    """Return the names of all columns and the place of the new one: last, or where one of that name is."""
-    new = f"{prediction}_calibrated"
-    wide = names if new in names else [*names, new]
-    return wide, wide.index(new)
+def _checked(names: list[str], source: Path, predictions: Sequence[str]) -> tuple[list[str], list[int]]:
+    """Return the names of all columns and the places of the new ones: last, or where one of that name is."""
+    require_different(names, source)
+    for prediction in predictions:
+        require_column(names, prediction, "prediction")
+    new = [f"{prediction}_calibrated" for prediction in predictions]
+    wide = [*names, *(name for name in new if name not in names)]
+    return wide, [wide.index(name) for name in new]
 
 
 def _parsed(texts: list[str], name: str, first: int) -> Floats:

@@ -22,7 +22,7 @@ CELL = "text-align:left;vertical-align:top;padding:0.15em 1em 0.15em 0"
 
 def assessment_html(assessment: Assessment) -> str:
     """Return the verdict, the figures behind it and the reliability plot."""
-    return _fragment(
+    return fragment(
         "Assessment",
         assessment.verdict,
         figures_of(assessment),
@@ -34,21 +34,21 @@ def assessment_html(assessment: Assessment) -> str:
 def comparison_html(comparison: Comparison) -> str:
     """Return the verdict on a change of predictions and the figures behind it."""
     said = comparison.summary().partition("\n")[0]
-    return _fragment("Comparison", said, comparison_figures(comparison), [], "")
+    return fragment("Comparison", said, comparison_figures(comparison), [], "")
 
 
 def calibration_html(done: Any) -> str:
     """Return the recommendation, the figures and the checks of a calibration, and what its map does."""
     notes = [str(check) for check in done.checks if check.result != "passed"]
     picture = _drawn("Calibration map", calibration_map, done.map, done.before.predictions)
-    return _fragment("Calibration", str(done.recommendation), calibration_figures(done)[1:], notes, picture)
+    return fragment("Calibration", str(done.recommendation), calibration_figures(done)[1:], notes, picture)
 
 
 def estimator_html(estimator: Any) -> str:
     """Return how an estimator is set and, once fitted, what it does to predictions."""
     name, code = type(estimator).__name__, f"<code>{escape(repr(estimator))}</code>"
     if not hasattr(estimator, "map_"):
-        return _fragment(name, "Not fitted yet.", [], [], "", code)
+        return fragment(name, "Not fitted yet.", [], [], "", code)
     before, calibrator, loss = estimator.prediction_, estimator.calibrator_, estimator.loss_
     after = estimator.map_.predict(before)
     rows = [
@@ -59,12 +59,12 @@ def estimator_html(estimator: Any) -> str:
         *overlap_figures(loss.overlap),
     ]
     honest = "What this is worth, rows the map never saw can tell: assess(calibrated prediction, loss of those rows)."
-    return _fragment(
+    return fragment(
         name, "Fitted.", rows, [honest], _drawn("Calibration map", calibration_map, estimator.map_, before), code
     )
 
 
-def _fragment(
+def fragment(
     title: str, verdict: str, rows: Iterable[Figure], notes: Iterable[str], picture: str, code: str = ""
 ) -> str:
     """Lay out words, a table and a picture beside each other; `picture` and `code` are HTML, all else is text."""

@@ -12,6 +12,7 @@ from orthocal.assessment.records import Settings
 from orthocal.effects import EFFECTS, Effect, new_effect
 from orthocal.errors import OrthocalError, require_one_of
 from orthocal.roles import Roles
+from orthocal.study.arm_predictions import columns_named
 from orthocal.study.columns import named_covariates, require_columns_in
 
 if TYPE_CHECKING:
@@ -22,13 +23,13 @@ def roles_of(study: Study, there: Sequence[str]) -> Roles:
     """Return which column plays which part, each found by its name among those that are there."""
     known = dict(study.nuisances or {})
     if study.propensity is not None:
-        name = "propensity" if study.instrument is None else "instrument_propensity"
-        if name in known:
+        design = study.questions.known_propensities(study.propensity)
+        if design.keys() & known.keys():
             raise OrthocalError(
                 f"`propensity` must be given once; it is {study.propensity!r}, and among `nuisances` too."
             )
-        known[name] = study.propensity
-    predictions = [study.predictions] if isinstance(study.predictions, str) else list(study.predictions)
+        known |= design
+    predictions = columns_named(study.predictions)
     parts = {
         "outcome": study.outcome,
         "treatment": study.treatment,

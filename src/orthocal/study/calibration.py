@@ -119,6 +119,11 @@ class Calibration:
         return self.summary()
 
     @property
+    def columns(self) -> tuple[str, ...]:
+        """The column of predictions."""
+        return (self.name,)
+
+    @property
     def status(self) -> str:
         """The status after calibration; before it, where no rows were held out."""
         return (self.after or self.before).status

@@ -49,12 +49,15 @@ class MemoryTable:
         """Return several columns as a table of the same kind; without any, rows without columns."""
         return nw.to_native(self.frame.select(list(names))) if names else np.empty((len(self), 0))
 
-    def with_column(self, name: str, values: Any) -> Any:
-        """Return the table with one more column, or with another in place of one of that name."""
-        series = nw.new_series(name, values, nw.Float64, backend=self.frame.implementation)
+    def with_columns(self, columns: Mapping[str, Any]) -> Any:
+        """Return the table with further columns, or with others in place of those of that name."""
         index = nw.maybe_get_index(self.frame)
-        series = series if index is None else nw.maybe_set_index(series, index=index)
-        return nw.to_native(self.frame.with_columns(series))
+        series = [
+            nw.new_series(name, values, nw.Float64, backend=self.frame.implementation)
+            for name, values in columns.items()
+        ]
+        aligned = series if index is None else [nw.maybe_set_index(one, index=index) for one in series]
+        return nw.to_native(self.frame.with_columns(*aligned))
 
 
 def require_columns_in(there: Sequence[str], named: Mapping[str, str]) -> None:

@@ -129,3 +129,15 @@ class DaskStudyRows:
         from orthocal.engines.dask.calibrator import calibrated_column
 
         return self.frame.assign(**{f"{name}_calibrated": calibrated_column(map_, self.frame[prediction])})
+
+    def with_columns(self, columns: Mapping[str, Any]) -> Any:
+        """Refuse: columns of several arms are computed in memory."""
+        raise OrthocalError(f"{', '.join(columns)} must be computed in memory; this study's rows are on Dask.")
+
+    @property
+    def treatment_values(self) -> list[Any]:
+        """Refuse: several arms are judged in memory."""
+        raise OrthocalError(
+            "`arms` must go with a table in memory; this study's rows are on Dask. Judge one arm at a time with `arm` and "
+            "`control`, or a sample: Study(frame.sample(frac=0.01).compute(), ...)."
+        )

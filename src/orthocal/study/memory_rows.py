@@ -39,6 +39,14 @@ class MemoryStudyRows:
         self._shipped: set[bytes] = set()
 
     @cached_property
+    def treatment_values(self) -> list[Any]:
+        """The different values of the treatment."""
+        name = self.study.treatment
+        require_columns_in(self.columns, {name: "treatment"})
+        found: list[Any] = np.unique(as_labels(self.table.column(name), name, self.count)).tolist()
+        return found
+
+    @cached_property
     def engine(self) -> MemoryEngine:
         """The rows, checked as far as they can be without learning anything."""
         study, roles, table, n = self.study, self.study.roles, self.table, self.count
@@ -180,7 +188,11 @@ class MemoryStudyRows:
 
     def with_calibrated(self, name: str, map_: Map, prediction: Floats) -> Any:
         """Return the table with a column of calibrated predictions."""
-        return self.table.with_column(f"{name}_calibrated", map_.predict(prediction))
+        return self.with_columns({f"{name}_calibrated": map_.predict(prediction)})
+
+    def with_columns(self, columns: Mapping[str, Floats]) -> Any:
+        """Return the table with further columns."""
+        return self.table.with_columns(columns)
 
 
 def _digest(values: Floats) -> bytes:

@@ -127,7 +127,7 @@ def _use_average(found: Found) -> Recommendation | None:
     best = min(gains.values(), key=lambda gain: gain.risk_difference)
     neither = "Neither the prediction nor its calibration beats" if len(gains) > 1 else "The prediction does not beat"
     first = (
-        f"{neither} the same number for everyone, {number(found.average)}: the mean loss is {_less_or_more(best)}, and a gain of "
+        f"{neither} the same number for everyone, {number(found.average)}: the mean loss is {less_or_more(best)}, and a gain of "
         f"{number(least)} (half the squared tolerance) is ruled out."
     )
     order = ("The prediction still ranks people by how much they gain: use it to rank.",)
@@ -143,7 +143,7 @@ def _collect(found: Found) -> Recommendation:
     reasons = [_open(found) + enough]
     if gain is not None and gain.interval[1] >= 0:
         reasons.append(
-            f"Against the average effect for everyone, {number(found.average)}, the mean loss is {_less_or_more(gain)}."
+            f"Against the average effect for everyone, {number(found.average)}, the mean loss is {less_or_more(gain)}."
         )
     return Recommendation(COLLECT, tuple(reasons), rows)
 
@@ -192,18 +192,19 @@ def _within(assessment: Assessment, name: str) -> str:
 
 
 def _beats(gain: Comparison, average: float) -> str:
-    return f"It beats the average effect for everyone, {number(average)}: the mean loss is {_less_or_more(gain)}."
+    return f"It beats the average effect for everyone, {number(average)}: the mean loss is {less_or_more(gain)}."
 
 
 def _undetected(after: Assessment, change: Comparison) -> str:
     size = estimate(after.error, after.interval)
     return (
         f"After calibration no miscalibration was detected in it: the error is {size}, beside a tolerance of "
-        f"{number(after.tolerance)}. The mean loss is {_less_or_more(change)} than before."
+        f"{number(after.tolerance)}. The mean loss is {less_or_more(change)} than before."
     )
 
 
-def _less_or_more(gain: Comparison) -> str:
+def less_or_more(gain: Comparison) -> str:
+    """Say how much less or more is lost, with its interval."""
     low, high = gain.interval
     if gain.risk_difference < 0:
         return f"{number(-gain.risk_difference)} less (interval {between((-high, -low))})"

@@ -86,3 +86,12 @@ class StudyRows(Protocol):
     def with_calibrated(self, name: str, map_: Map, prediction: Any) -> Any:
         """Return the table with a column of calibrated predictions."""
         ...
+
+    def with_columns(self, columns: Mapping[str, Any]) -> Any:
+        """Return the table with further columns."""
+        ...
+
+    @property
+    def treatment_values(self) -> list[Any]:
+        """The different values of the treatment."""
+        ...

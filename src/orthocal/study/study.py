@@ -3,22 +3,23 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import KW_ONLY, dataclass, replace
+from dataclasses import KW_ONLY, dataclass
 from functools import cached_property
-from typing import Any, cast
+from typing import Any
 
 from orthocal.assessment import Comparison
 from orthocal.assessment.parts import Check
 from orthocal.assessment.records import Settings
 from orthocal.calibrators import Calibrator
 from orthocal.effects import Effect
-from orthocal.errors import OrthocalError
 from orthocal.roles import Roles
-from orthocal.study.arguments import effect_with_arms, named_predictions, require_limits, roles_of, settings_of
-from orthocal.study.calibration import Calibration, about_map, calibrated
+from orthocal.study.arguments import require_limits, roles_of, settings_of
+from orthocal.study.calibration import Calibration
 from orthocal.study.dask_rows import DaskStudyRows
 from orthocal.study.memory_rows import MemoryStudyRows
+from orthocal.study.one_contrast import OneContrast
 from orthocal.study.rows import StudyRows
+from orthocal.study.several_arms import SeveralArms
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -40,14 +41,18 @@ class Study:
     exclude : list of str, optional
         Columns that are no covariates: all others are, but for `predictions`, which must then be named.
     predictions : list of str
-        Columns of predictions, which are no covariates.
+        Columns of predictions, which are no covariates; of several arms as `assess` takes them.
     effect : str or Effect, default "cate"
     arm, control : object, optional
         Values of the treatment to compare; 1 and 0 by default.
+    arms : "all" or list, optional
+        Several values of the treatment, all compared with the control (0 by default) and with each other, by one set of
+        nuisances. Every arm then has a prediction of its own.
     instrument : str, optional
         Column of the instrument (effect "late"); two values, of any type.
     propensity : number, str or callable, optional
-        Known probability of the arm (of the instrument, where there is one): a number, a column, or a function of the covariates.
+        Known probability of the arm (of the instrument, where there is one): a number, a column, or a function of the covariates;
+        of several arms, a mapping of arms to these.
     weight, groups, key : str, optional
         Columns of sample weights, of clusters (which are kept whole) and of what tells rows apart, by which folds are drawn.
     nuisances : mapping, optional
@@ -87,10 +92,11 @@ class Study:
     treatment: str
     covariates: Sequence[str] | str | None = None
     exclude: Sequence[str] | None = None
-    predictions: Sequence[str] = ()
+    predictions: Sequence[str] | Mapping[Any, Any] = ()
     effect: str | Effect = "cate"
     arm: Any = None
     control: Any = None
+    arms: Sequence[Any] | str | None = None
     instrument: str | None = None
     propensity: Any = None
     weight: str | None = None
@@ -121,9 +127,14 @@ class Study:
         return f"Study({what}; {self.rows.size}; covariates: {names})"
 
     @cached_property
+    def questions(self) -> OneContrast | SeveralArms:
+        """What answers for one contrast, or for several arms."""
+        return OneContrast(self) if self.arms is None else SeveralArms(self)
+
+    @cached_property
     def estimand(self) -> Effect:
         """The effect, with the arms that were named."""
-        return effect_with_arms(self.effect, {"arm": self.arm, "control": self.control})
+        return self.questions.estimand  # type: ignore[return-value]
 
     @cached_property
     def rows(self) -> StudyRows:
@@ -149,8 +160,7 @@ class Study:
         >>> [check.name for check in study.checks() if check.result == "failed"]
         ['giveaway', 'outcome among covariates']
         """
-        named = named_predictions(self, None) if self.predictions else {}
-        return (*self.rows.require_checks(), *(check for name in named for check in self.rows.checks_of(name)))
+        return self.questions.checks()
 
     def assess(
         self,
@@ -167,7 +177,9 @@ class Study:
         Parameters
         ----------
         prediction : str, list of str, or mapping of names to columns, arrays or models; optional
-            A column gives an `Assessment`; several give a dict. The study's `predictions` by default.
+            A column gives an `Assessment`; several give a dict. The study's `predictions` by default. Of several arms: a mapping
+            of each arm to its column, array or model, or a matrix with a column for each arm, gives an `ArmsAssessment`; a
+            mapping of names to such, a dict.
         bins, cost, draws
             As in `orthocal.assess`.
         by : str, list of str, or mapping of names to arrays, optional
@@ -190,17 +202,7 @@ class Study:
         >>> {name: verdict.status for name, verdict in both.items()}
         {'tau': 'calibrated', 'twice': 'miscalibrated'}
         """
-        settings = settings_of(self, bins=bins, cost=cost, by=by, draws=draws)
-        self.rows.require_redraws(redraws)
-        found = {}
-        for name, given in named_predictions(self, prediction).items():
-            own = self.rows.predicted(given, name)
-            self.rows.warn_if_shipped(own)
-            verdict = self.rows.engine.judge(own, settings)
-            checks = (*self.rows.data_checks, *self.rows.checks_of(given, name), *self.rows.checks_of_verdict(verdict))
-            again = (verdict.error, *self.rows.engine.judged_again(own, redraws)) if redraws else ()
-            found[name] = replace(verdict, checks=checks, redraws=again if len(again) > 1 else ())
-        return found if not isinstance(prediction, str) else found[prediction]
+        return self.questions.assess(prediction, settings_of(self, bins=bins, cost=cost, by=by, draws=draws), redraws)
 
     def calibrate(
         self,
@@ -212,6 +214,7 @@ class Study:
         cost: float | None = None,
         by: Any = None,
         draws: int = 1000,
+        decisions: bool = False,
         redraws: int = 0,
     ) -> Any:
         """Calibrate predictions, judge them before and after on rows the map never saw, and recommend what to use.
@@ -225,6 +228,8 @@ class Study:
             Share of the rows kept for the verdict, or a column of truth values (judge on later months); 0 keeps none.
         bins, cost, by, draws
             As in `assess`.
+        decisions : bool, default False
+            Of several arms: calibrate the gain promised for the arm that is chosen, too (decision calibration).
         redraws : int, default 0
             The whole job is done again with so many other draws of the folds, to show how the error moves.
 
@@ -244,26 +249,7 @@ class Study:
         ('calibrated', 'use the calibrated prediction')
         """
         settings = settings_of(self, bins=bins, cost=cost, by=by, draws=draws)
-        held = self.rows.held_out(holdout)
-        self.rows.require_method(method)
-        self.rows.require_redraws(redraws)
-        found = {}
-        for name, given in named_predictions(self, prediction).items():
-            own = self.rows.predicted(given, name)
-            done = calibrated(
-                self.rows.engine,
-                own,
-                method,
-                held,
-                settings,
-                checks=(*self.rows.data_checks, *self.rows.checks_of(given, name)),
-                more_checks=self.rows.checks_of_verdict,
-                redraws=redraws,
-            )
-            about = about_map(self, name, done)
-            found[name] = Calibration(name=name, about=about, prediction=own, study=self, **done)
-            self.rows.remember(own, done["map"])
-        return found if not isinstance(prediction, str) else found[prediction]
+        return self.questions.calibrate(prediction, method, holdout, settings, decisions=decisions, redraws=redraws)
 
     def compare(self, one: Any, other: Any, *, cost: float | None = None) -> Comparison:
         """Compare two predictions as rivals, by their mean loss, row by row.
@@ -285,13 +271,7 @@ class Study:
         >>> study.compare("forest", "lasso").verdict
         'forest has the lower loss'
         """
-        names = tuple(
-            given if isinstance(given, str) else place for given, place in ((one, "first"), (other, "second"))
-        )
-        if names[0] == names[1]:
-            raise OrthocalError(f"Two different predictions must be compared; both are {names[0]!r}.")
-        first, second = (self.rows.predicted(given, name) for given, name in zip((one, other), names, strict=True))
-        return cast("Comparison", self.rows.engine.compare(first, second, settings_of(self, cost=cost, draws=1), names))
+        return self.questions.compare(one, other, settings_of(self, cost=cost, draws=1))
 
     def with_calibrated(self, done: Calibration) -> Any:
         """Return the table with a column of calibrated predictions."""

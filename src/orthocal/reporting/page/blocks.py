@@ -142,8 +142,8 @@ HOW_TO_READ = (
 )
 
 
-def before_after_pictures(before: Assessment, after: Assessment) -> Pictures:
-    """Draw two reliability curves on the same scale."""
+def before_after_pictures(before: Assessment, after: Assessment, place: str = "reliability") -> Pictures:
+    """Draw two reliability curves on the same scale; pictures of one page differ by their place."""
     from orthocal import plots
 
     axes = [
@@ -152,7 +152,7 @@ def before_after_pictures(before: Assessment, after: Assessment) -> Pictures:
     ]
     plots.on_one_scale(axes, square=before.curve is not None)
     drawn = [
-        _of(ax, f"{name}: {_bins_in_words(verdict)}.", HOW_TO_READ, f"reliability-{name}")
+        _of(ax, f"{name}: {_bins_in_words(verdict)}.", HOW_TO_READ, f"{place}-{name}")
         for ax, (name, verdict) in zip(axes, {"before": before, "after": after}.items(), strict=True)
     ]
     return Pictures(tuple(drawn), HOW_TO_READ)

@@ -132,35 +132,36 @@ def report_page(
 def _page(title: str, mark: str, lead: str, sections: list[Section], verdict: Assessment, how: dict[str, str]) -> Page:
     return Page(
         title=title,
-        mark=_capital(mark),
+        mark=capital(mark),
         tone=TONES[mark],
         lead=lead,
-        sections=(*sections, _how(verdict, how)),
-        foot=_foot(),
+        sections=(*sections, how_section(verdict, how)),
+        foot=foot(),
     )
 
 
-def _capital(text: str) -> str:
+def capital(text: str) -> str:
+    """Return a text that begins with a capital."""
     return f"{text[0].upper()}{text[1:]}"
 
 
 def _several(title: str, verdicts: Mapping[str, Assessment], how: dict[str, str]) -> Page:
     """One page for several predictions: their statuses together, then each in turn."""
-    summary = tuple((TONES[v.status], _capital(v.status), f"{name}: {v.verdict}") for name, v in verdicts.items())
+    summary = tuple((TONES[v.status], capital(v.status), f"{name}: {v.verdict}") for name, v in verdicts.items())
     sections = [Section("Verdicts", (Marked(summary), figures_table(verdicts)))]
     for place, (name, verdict) in enumerate(verdicts.items()):
         own = _sections(verdict, f"verdict-{place}")
         sections += [Section(f"{name}: {section.title.lower()}", section.blocks) for section in own]
     named = {status: [name for name, verdict in verdicts.items() if verdict.status == status] for status in STATUSES}
     tone = next(TONES[status] for status in (MISCALIBRATED, INCONCLUSIVE, CALIBRATED) if named[status])
-    lead = " ".join(f"{_capital(status)}: {', '.join(names)}." for status, names in named.items() if names)
+    lead = " ".join(f"{capital(status)}: {', '.join(names)}." for status, names in named.items() if names)
     return Page(
         title=title,
         mark=f"{len(named[CALIBRATED])} of {len(verdicts)} calibrated",
         tone=tone,
         lead=lead,
-        sections=(*sections, _how(next(iter(verdicts.values())), how)),
-        foot=_foot(),
+        sections=(*sections, how_section(next(iter(verdicts.values())), how)),
+        foot=foot(),
     )
 
 
@@ -184,7 +185,7 @@ def _job_sections(done: Calibration) -> list[Section]:
         )
     return [
         Section("What was found", (shown_figures("Calibration", calibration_figures(done)[1:]),)),
-        *_checks(done.checks),
+        *checks_sections(done.checks),
         Section("Predicted and estimated effects", tuple(pictures)),
         Section("What calibration does to a prediction", (map_picture(done.map, done.before), Text(ships), *reason)),
         Section("Figures", (figures_table(verdicts), bins_table(last))),
@@ -193,7 +194,7 @@ def _job_sections(done: Calibration) -> list[Section]:
     ]
 
 
-def _checks(checks: tuple[Check, ...]) -> list[Section]:
+def checks_sections(checks: tuple[Check, ...]) -> list[Section]:
     """What was checked, what did not pass first."""
     return [Section("Checks", (checks_table(checks),))] if checks else []
 
@@ -202,7 +203,7 @@ def _sections(verdict: Assessment, name: str) -> list[Section]:
     """Sections of one verdict."""
     one = {"prediction": verdict}
     return [
-        *_checks(verdict.checks),
+        *checks_sections(verdict.checks),
         Section("Predicted and estimated effects", (reliability_picture(verdict, name),)),
         Section("Figures", (figures_table(one), bins_table(verdict))),
         *_further(verdict, name),
@@ -233,7 +234,8 @@ def _value(verdict: Assessment) -> str:
     )
 
 
-def _how(verdict: Assessment, how: dict[str, str]) -> Section:
+def how_section(verdict: Assessment, how: dict[str, str]) -> Section:
+    """Return how it was computed and what must hold."""
     blocks: list[Block] = [how_facts(verdict, how)]
     if verdict.origin is not None:
         blocks.append(Text(f"What must hold: {verdict.origin.assumption}"))
@@ -246,7 +248,8 @@ def _how(verdict: Assessment, how: dict[str, str]) -> Section:
     return Section("How it was computed", tuple(blocks))
 
 
-def _foot() -> str:
+def foot() -> str:
+    """Return the versions behind a page."""
     from importlib.metadata import version
 
     libraries = ", ".join(f"{name} {version(name)}" for name in ("numpy", "scipy", "scikit-learn"))

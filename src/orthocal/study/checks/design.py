@@ -63,12 +63,14 @@ def balance(evidence: StudyEvidence) -> Check | None:
 
 
 def _surprises(levels: list[tuple[Booleans, Floats]]) -> list[Floats]:
-    """Return what has mean 0 where propensities are right: each arm less its propensity; with more arms, their contrast too."""
+    """Return what has mean 0 where propensities are right: each arm less its propensity; with more arms, their contrasts too."""
     single = [got - propensity for got, propensity in levels]
-    if len(levels) < 2 or np.logical_or.reduce([got for got, _ in levels]).all():
-        return single[:1]  # the others follow
-    (one, of_one), (two, of_two) = levels[:2]
-    return [*single, one / of_one - two / of_two]
+    is_all = bool(np.logical_or.reduce([got for got, _ in levels]).all())
+    if len(levels) < 2 or (is_all and len(levels) == 2):
+        return single[:1]  # the other follows
+    first, of_first = levels[0]
+    contrasts = [first / of_first - got / propensity for got, propensity in levels[1:]]
+    return [*(single[1:] if is_all else single), *contrasts]
 
 
 def _ranks(covariates: Floats) -> Floats:

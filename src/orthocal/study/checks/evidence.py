@@ -9,10 +9,10 @@ import numpy as np
 
 from orthocal.arrays import Floats, Integers, Labels
 from orthocal.assessment.parts import Check
-from orthocal.engines.memory import MemoryEngine
 from orthocal.folds import row_order
 from orthocal.losses import Overlap
 from orthocal.observations import Observations, encode
+from orthocal.study.arm_predictions import columns_named
 from orthocal.study.columns import MemoryTable
 
 if TYPE_CHECKING:
@@ -33,20 +33,26 @@ class StudyEvidence:
     study : Study
     table : MemoryTable
     engine : MemoryEngine
+        Or what it learnt of one contrast of several.
+    effect : Effect, optional
+        The effect that predictions are of; that of the study by default.
     """
 
-    def __init__(self, study: Study, table: MemoryTable, engine: MemoryEngine) -> None:
+    def __init__(self, study: Study, table: MemoryTable, engine: Any, effect: Any = None) -> None:
         self.study, self.table, self.engine = study, table, engine
+        self.effect: Any = study.estimand if effect is None else effect
 
     @property
     def rows(self) -> Observations:
         """The rows."""
-        return self.engine.observations
+        found: Observations = self.engine.observations
+        return found
 
     @property
     def overlap(self) -> Overlap | None:
         """How well treatment levels overlap."""
-        return self.engine.learnt.loss.overlap
+        found: Overlap | None = self.engine.learnt.loss.overlap
+        return found
 
     @cached_property
     def names(self) -> list[str]:
@@ -70,9 +76,8 @@ class StudyEvidence:
     @cached_property
     def in_arms(self) -> Integers:
         """Those of them that got one of the two arms that are compared."""
-        effect: Any = self.study.estimand
         treatment = self.rows.treatment[self.some]
-        kept = (treatment == effect.arm) | (treatment == effect.control)
+        kept = (treatment == self.effect.arm) | (treatment == self.effect.control)
         return np.asarray(self.some[np.flatnonzero(kept)])
 
     @cached_property
@@ -85,7 +90,7 @@ class StudyEvidence:
     def plain_columns(self) -> dict[str, Labels]:
         """Return the columns of whole numbers or text that are covariates or have no part."""
         roles = self.study.roles
-        taken = {*roles.parts, roles.key, roles.fold, *self.study.predictions}
+        taken = {*roles.parts, roles.key, roles.fold, *columns_named(self.study.predictions)}
         taken |= {value for value in roles.nuisances.values() if isinstance(value, str)}
         found = {}
         for name in self.table.columns:

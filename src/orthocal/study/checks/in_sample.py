@@ -64,12 +64,12 @@ def in_sample(evidence: StudyEvidence, prediction: Floats, name: str) -> Check |
 
 def noise_of(evidence: StudyEvidence) -> Noise | None:
     """Return the noise of the outcomes of a few thousand rows; None where the effect has no two arms with regressions."""
-    rows, learnt, effect = evidence.rows, evidence.engine.learnt, evidence.study.estimand
+    rows, learnt, effect = evidence.rows, evidence.engine.learnt, evidence.effect
     needed = ("outcome_control", "outcome_treated")
     if not (hasattr(effect, "arm") and all(name in learnt.nuisances for name in needed)) or not evidence.names:
         return None
     some = evidence.in_arms
-    treated, control = rows.treatment[some] == effect.arm, rows.treatment[some] == effect.control  # type: ignore[attr-defined]
+    treated, control = rows.treatment[some] == effect.arm, rows.treatment[some] == effect.control
     if min(treated.sum(), control.sum()) < FEWEST:
         return None
     fold = learnt.fold

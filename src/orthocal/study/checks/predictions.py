@@ -51,7 +51,7 @@ def possible(evidence: StudyEvidence, prediction: Floats, name: str) -> Check | 
 
 def _possible_range(evidence: StudyEvidence) -> tuple[float, float] | None:
     """Return between which numbers an effect lies, from the limits of the outcome; None where these are not known."""
-    limits, rule = evidence.study.limits, getattr(evidence.study.estimand, "equivariance", None)
+    limits, rule = evidence.study.limits, getattr(evidence.effect, "equivariance", None)
     if limits is None and np.isin(evidence.rows.outcome, (0.0, 1.0)).all():
         limits = (0.0, 1.0)
     if limits is None or rule is None or rule.power != 1 or evidence.rows.instrument is not None:

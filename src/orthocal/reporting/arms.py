@@ -1,0 +1,142 @@
+"""What verdicts and calibrations of several arms show: as text, as JSON, in a notebook, and on a page."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+from orthocal import __version__
+from orthocal.formats import estimate, number, p_value, percent
+from orthocal.mapfile import write_text
+from orthocal.reporting.calibrations import checks_in_words
+from orthocal.reporting.figures import Figure, as_text
+from orthocal.reporting.notebook import fragment
+from orthocal.reporting.page.arms import arms_page
+from orthocal.reporting.page.render import render
+from orthocal.reporting.page.report import TITLE
+from orthocal.study.arms_assessment import ArmsAssessment
+from orthocal.study.arms_calibration import ArmsCalibration
+
+
+def arms_figures(verdict: ArmsAssessment) -> list[Figure]:
+    """Return the status of all contrasts together, and the error of each."""
+    together = f"{len(verdict.contrasts)} contrasts; p-values adjusted for their number at {percent(verdict.level)}"
+    return [Figure("status", verdict.status, together), *_contrast_figures(verdict)]
+
+
+def _contrast_figures(verdict: ArmsAssessment) -> Iterator[Figure]:
+    for name, one in verdict.contrasts.items():
+        adjusted = f"adjusted {p_value(verdict.p_values[name])}"
+        meaning = (
+            f"{one.status}; tolerance {number(one.tolerance)}, {adjusted}, average effect {number(one.average.effect)}"
+        )
+        yield Figure(f"error, {name}", estimate(one.error, one.interval), meaning)
+
+
+def arms_summary(verdict: ArmsAssessment) -> str:
+    """Return the verdict on all arms together and the figures of each contrast as text."""
+    parts = [f"All contrasts together: {verdict.status}.", as_text(arms_figures(verdict)[1:])]
+    if verdict.checks:
+        parts.insert(1, checks_in_words(verdict.checks))
+    return "\n\n".join([*parts, *(f"{name}: {one.verdict}" for name, one in verdict.contrasts.items())])
+
+
+def arms_record(verdict: ArmsAssessment) -> dict[str, Any]:
+    """Return a verdict on several arms as plain numbers, strings, lists and dicts."""
+    return {
+        "arms": [str(arm) for arm in verdict.arms],
+        "status": verdict.status,
+        "p_values": dict(verdict.p_values),
+        "checks": [vars(check) for check in verdict.checks],
+        "figures": [line._asdict() for line in arms_figures(verdict)],
+        "contrasts": {name: one.to_dict() for name, one in verdict.contrasts.items()},
+    }
+
+
+def arms_html(verdict: ArmsAssessment) -> str:
+    """Return a verdict on several arms for a notebook."""
+    notes = [str(check) for check in verdict.checks if check.result != "passed"]
+    return fragment("Assessment", f"All contrasts together: {verdict.status}.", arms_figures(verdict)[1:], notes, "")
+
+
+def arms_calibration_figures(done: ArmsCalibration) -> list[Figure]:
+    """Return the figures of a calibration of several arms that stand above its verdicts."""
+    return list(_calibration_figures(done))
+
+
+def _calibration_figures(done: ArmsCalibration) -> Iterator[Figure]:
+    yield Figure("recommendation", done.recommendation.action, " ".join(done.recommendation.reasons))
+    yield Figure("status before", done.before.status, "of all contrasts together")
+    if done.after is None:
+        yield Figure("status after", "not verified", "no rows were held out")
+        return
+    yield Figure("status after", done.after.status, "of all contrasts together, on rows the map never saw")
+    for name, before in done.before.contrasts.items():
+        after = done.after.contrasts[name]
+        was = f"{estimate(before.error, before.interval)} before; tolerance {number(before.tolerance)}"
+        yield Figure(f"error, {name}", estimate(after.error, after.interval), was)
+    losses = {
+        "mean loss, after - before": done.comparison,
+        "prediction - average": done.prediction_over_average,
+        "calibrated - average": done.calibrated_over_average,
+    }
+    for name, change in losses.items():
+        if change is not None:
+            figure = estimate(change.risk_difference, change.interval)
+            yield Figure(name, figure, "summed over the arms; negative is better")
+    if done.distance is not None:
+        ships = "which ships" if done.map is not done.verified_map else "too far: the verified one ships"
+        meaning = f"largest root mean square distance of the map of all rows from the verified one; {ships}"
+        yield Figure("refitted on all rows", number(done.distance), meaning)
+
+
+def arms_calibration_summary(done: ArmsCalibration) -> str:
+    """Return recommendation, checks and verdicts as text."""
+    parts = [str(done.recommendation), checks_in_words(done.checks), as_text(arms_calibration_figures(done)[1:])]
+    if done.reason:
+        parts.append(f"Method: {done.reason}")
+    if done.after is None:
+        parts.append("AFTER: not verified on unseen rows; no rows were held out.")
+    return "\n\n".join(parts)
+
+
+def arms_calibration_record(done: ArmsCalibration) -> dict[str, Any]:
+    """Return a calibration of several arms as plain numbers, strings, lists and dicts."""
+
+    def plain(record: Any) -> Any:
+        return None if record is None else record.to_dict()
+
+    return {
+        "orthocal": __version__,
+        "map": dict(done.about),
+        "status": done.status,
+        "recommendation": {
+            "action": done.recommendation.action,
+            "reasons": list(done.recommendation.reasons),
+            "rows_needed": done.recommendation.rows_needed,
+        },
+        "checks": [vars(check) for check in done.checks],
+        "figures": [line._asdict() for line in arms_calibration_figures(done)],
+        "before": plain(done.before),
+        "after": plain(done.after),
+        "comparison": plain(done.comparison),
+        "prediction_over_average": plain(done.prediction_over_average),
+        "calibrated_over_average": plain(done.calibrated_over_average),
+        "average_effects": {str(arm): value for arm, value in done.averages.items()},
+        "verified_on_unseen_rows": done.after is not None,
+        "reason": done.reason,
+    }
+
+
+def arms_calibration_html(done: ArmsCalibration) -> str:
+    """Return a calibration of several arms for a notebook."""
+    notes = [str(check) for check in done.checks if check.result != "passed"]
+    return fragment("Calibration", str(done.recommendation), arms_calibration_figures(done)[1:], notes, "")
+
+
+def arms_report(
+    done: ArmsCalibration, path: str | Path, *, title: str = TITLE, how: Mapping[str, str] | None = None
+) -> None:
+    """Write one self-contained HTML page: recommendation, checks, and every contrast before and after."""
+    write_text(Path(path), render(arms_page(done, arms_calibration_figures(done), title, dict(how or {}))))

@@ -1,0 +1,106 @@
+"""What a study of one contrast answers: verdicts, calibrations and comparisons of one prediction for each row."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any, cast
+
+from orthocal.assessment import Comparison
+from orthocal.assessment.parts import Check
+from orthocal.assessment.records import Settings
+from orthocal.calibrators import Calibrator
+from orthocal.effects import Effect
+from orthocal.errors import OrthocalError
+from orthocal.study.arguments import effect_with_arms, named_predictions
+from orthocal.study.calibration import Calibration, about_map, calibrated
+
+if TYPE_CHECKING:
+    from orthocal.study.study import Study
+
+
+class OneContrast:
+    """The answers of a study of one effect.
+
+    Parameters
+    ----------
+    study : Study
+    """
+
+    def __init__(self, study: Study) -> None:
+        self.study = study
+
+    @property
+    def estimand(self) -> Effect:
+        """The effect, with the arms that were named."""
+        return effect_with_arms(self.study.effect, {"arm": self.study.arm, "control": self.study.control})
+
+    def known_propensities(self, given: Any) -> dict[str, Any]:
+        """Return a known propensity by the name that the nuisance has."""
+        return {"propensity" if self.study.instrument is None else "instrument_propensity": given}
+
+    def checks(self) -> tuple[Check, ...]:
+        """Return checks of the data, and of the predictions that the study names."""
+        rows = self.study.rows
+        named = named_predictions(self.study, None) if self.study.predictions else {}
+        return (*rows.require_checks(), *(check for name in named for check in rows.checks_of(name)))
+
+    def assess(self, prediction: Any, settings: Settings, redraws: int) -> Any:
+        """Judge predictions on all rows."""
+        rows = self.study.rows
+        rows.require_redraws(redraws)
+        found = {}
+        for name, given in named_predictions(self.study, prediction).items():
+            own = rows.predicted(given, name)
+            rows.warn_if_shipped(own)
+            verdict = rows.engine.judge(own, settings)
+            checks = (*rows.data_checks, *rows.checks_of(given, name), *rows.checks_of_verdict(verdict))
+            again = (verdict.error, *rows.engine.judged_again(own, redraws)) if redraws else ()
+            found[name] = replace(verdict, checks=checks, redraws=again if len(again) > 1 else ())
+        return found if not isinstance(prediction, str) else found[prediction]
+
+    def calibrate(
+        self,
+        prediction: Any,
+        method: str | Calibrator,
+        holdout: Any,
+        settings: Settings,
+        *,
+        decisions: bool,
+        redraws: int,
+    ) -> Any:
+        """Calibrate predictions and judge them before and after."""
+        rows, held = self.study.rows, self.study.rows.held_out(holdout)
+        if decisions:
+            raise OrthocalError(
+                "`decisions` must go with several arms to choose among; this study has one. Leave it out."
+            )
+        rows.require_method(method)
+        rows.require_redraws(redraws)
+        found = {}
+        for name, given in named_predictions(self.study, prediction).items():
+            own = rows.predicted(given, name)
+            done = calibrated(
+                rows.engine,
+                own,
+                method,
+                held,
+                settings,
+                checks=(*rows.data_checks, *rows.checks_of(given, name)),
+                more_checks=rows.checks_of_verdict,
+                redraws=redraws,
+            )
+            about = about_map(self.study, name, done)
+            found[name] = Calibration(name=name, about=about, prediction=own, study=self.study, **done)
+            rows.remember(own, done["map"])
+        return found if not isinstance(prediction, str) else found[prediction]
+
+    def compare(self, one: Any, other: Any, settings: Settings) -> Comparison:
+        """Compare two predictions as rivals."""
+        names = tuple(
+            given if isinstance(given, str) else place for given, place in ((one, "first"), (other, "second"))
+        )
+        if names[0] == names[1]:
+            raise OrthocalError(f"Two different predictions must be compared; both are {names[0]!r}.")
+        rows = self.study.rows
+        first, second = (rows.predicted(given, name) for given, name in zip((one, other), names, strict=True))
+        return cast("Comparison", rows.engine.compare(first, second, settings, names))

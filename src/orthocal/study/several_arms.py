@@ -1,0 +1,218 @@
+"""What a study of several arms answers: every contrast from one set of nuisances, calibrated together."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+from orthocal.assessment import Comparison
+from orthocal.assessment.parts import Check
+from orthocal.assessment.records import Settings
+from orthocal.calibrators.joint import JointCalibrator, require_method
+from orthocal.effects import CATE
+from orthocal.effects.arm_means import ArmMeans, outcome_of, propensity_of
+from orthocal.errors import OrthocalError
+from orthocal.losses import ArmScores
+from orthocal.observations import Observations
+from orthocal.orthogonal import Orthogonal
+from orthocal.study.arm_predictions import (
+    arms_in_order,
+    columns_named,
+    known_propensities,
+    matrix_of_arms,
+    predictions_by_model,
+)
+from orthocal.study.arms_assessment import ArmsAssessment, assess_arms
+from orthocal.study.arms_calibration import ArmsCalibration, about_arms, calibrated_arms, compare_arms
+from orthocal.study.checks import StudyEvidence, checks_of_prediction, checks_of_verdict
+
+if TYPE_CHECKING:
+    from orthocal.study.study import Study
+
+
+class SeveralArms:
+    """The answers of a study of several arms.
+
+    Parameters
+    ----------
+    study : Study
+    """
+
+    def __init__(self, study: Study) -> None:
+        self.study = study
+        for name in ("arm", "instrument"):
+            if getattr(study, name) is not None:
+                raise OrthocalError(
+                    f"`{name}` must be left out where there are several arms; it is {getattr(study, name)!r}."
+                )
+        if study.effect != "cate":
+            raise OrthocalError(f"`effect` must be 'cate' where there are several arms; it is {study.effect!r}.")
+
+    @cached_property
+    def estimand(self) -> ArmMeans:
+        """The mean outcome of each arm."""
+        return ArmMeans(arms_in_order(self.study.arms or "all", self.study.control, self.study.rows.treatment_values))
+
+    @property
+    def arms(self) -> tuple[Any, ...]:
+        """The arms but for the control."""
+        return self.estimand.arms[1:]
+
+    @property
+    def scores(self) -> ArmScores:
+        """The doubly robust scores of all rows, learnt on first need."""
+        found: ArmScores = self.study.rows.engine.learnt.loss
+        return found
+
+    def known_propensities(self, given: Any) -> dict[str, Any]:
+        """Return known propensities by the names that nuisances have."""
+        return known_propensities(given, self.estimand, len(self.study.rows.treatment_values))
+
+    def checks(self) -> tuple[Check, ...]:
+        """Return checks of the data, and of the predictions that the study names."""
+        rows = self.study.rows
+        if not isinstance(self.study.predictions, Mapping):
+            return rows.require_checks()
+        named, _ = predictions_by_model(self.study.predictions, self.arms)
+        return (
+            *rows.require_checks(),
+            *(check for name, given in named.items() for check in self.checks_of(given, name)),
+        )
+
+    def checks_of(self, given: Any, name: str) -> tuple[Check, ...]:
+        """Checks of the predictions of every arm, each against the control; those that passed are named once."""
+        predictions = matrix_of_arms(given, self.estimand, self.study.rows, name)
+        found: dict[tuple[str, str], Check] = {}
+        for k, effect in enumerate(self.estimand.effects):
+            for check in checks_of_prediction(self._evidence[k], predictions[:, k], f"the prediction of {effect.arm}"):
+                key = (check.name, "" if check.result == "passed" else check.sentence)
+                found.setdefault(key, check)
+        return tuple(found.values())
+
+    def assess(self, prediction: Any, settings: Settings, redraws: int) -> Any:
+        """Judge predictions of all arms on all rows."""
+        _require_no_redraws(redraws)
+        named, is_only = self._named(prediction)
+        own = replace(settings, random_state=self.study.random_state)
+        found = {}
+        for name, given in named.items():
+            verdict = assess_arms(matrix_of_arms(given, self.estimand, self.study.rows, name), self.scores, own)
+            checks = (*self.study.rows.data_checks, *self.checks_of(given, name), *_checks_of_verdicts(verdict))
+            found[name] = replace(verdict, checks=checks)
+        return next(iter(found.values())) if is_only else found
+
+    def calibrate(
+        self, prediction: Any, method: Any, holdout: Any, settings: Settings, *, decisions: bool, redraws: int
+    ) -> Any:
+        """Calibrate predictions of all arms together and judge them before and after."""
+        _require_no_redraws(redraws)
+        require_method(method)
+        rows, (named, is_only) = self.study.rows, self._named(prediction)
+        sides = rows.engine.sides(rows.held_out(holdout))
+        own = replace(settings, random_state=self.study.random_state, by={})
+        found = {}
+        for name, given in named.items():
+            matrix = matrix_of_arms(given, self.estimand, rows, name)
+            done = calibrated_arms(
+                matrix,
+                self.scores,
+                JointCalibrator(method, decisions=decisions),
+                sides,
+                own,
+                settings.by,
+                (*rows.data_checks, *self.checks_of(given, name)),
+            )
+            columns = self._columns(given, name)
+            about = about_arms(self.study, name, columns, matrix[sides[0]], done)
+            found[name] = ArmsCalibration(
+                name=name,
+                arms=self.estimand.arms,
+                columns=columns,
+                about=about,
+                predictions=matrix,
+                study=self.study,
+                **done,
+            )
+        return next(iter(found.values())) if is_only else found
+
+    def compare(self, one: Any, other: Any, settings: Settings) -> Comparison:
+        """Compare two predictions of all arms by their losses, summed over the contrasts with the control."""
+        first, second = (
+            matrix_of_arms(given, self.estimand, self.study.rows, name)
+            for given, name in ((one, "first"), (other, "second"))
+        )
+        return replace(compare_arms(first, second, self.scores, settings.level), rivals=("first", "second"))
+
+    def _named(self, prediction: Any) -> tuple[dict[str, Any], bool]:
+        given = self.study.predictions if prediction is None else prediction
+        if given is None or (isinstance(given, list | tuple) and not len(given)):
+            raise OrthocalError(
+                f"`prediction` must be given where the study names none. Pass {{{self.arms[0]!r}: a column, ...}}."
+            )
+        if isinstance(given, list | tuple) and all(isinstance(one, str) for one in given):
+            raise OrthocalError(
+                f"Predictions of several arms must say which column is of which arm, as in {{{self.arms[0]!r}: "
+                f"{given[0]!r}, ...}}; they are a list."
+            )
+        return predictions_by_model(given, self.arms)
+
+    def _columns(self, given: Any, name: str) -> tuple[str, ...]:
+        """Return what the predictions are called: their columns, or the model and the arm."""
+        named = [given[arm] for arm in self.arms] if isinstance(given, Mapping) else []
+        if named and all(isinstance(one, str) for one in named):
+            return tuple(columns_named(named))
+        return tuple(f"{name}_{arm}" for arm in self.arms)
+
+    @cached_property
+    def _evidence(self) -> list[StudyEvidence]:
+        """What checks of a prediction look at, one for each arm against the control."""
+        rows: Any = self.study.rows
+        learnt = rows.engine.learnt
+        return [
+            StudyEvidence(self.study, rows.table, _Contrast(rows.engine, _learnt_of(learnt, effect)), effect)
+            for effect in self.estimand.effects
+        ]
+
+
+@dataclass(frozen=True, eq=False)
+class _Contrast:
+    """An engine of several arms as checks see it: what was learnt of one contrast."""
+
+    engine: Any
+    learnt: Orthogonal
+
+    @property
+    def observations(self) -> Observations:
+        found: Observations = self.engine.observations
+        return found
+
+
+def _learnt_of(learnt: Orthogonal, effect: CATE) -> Orthogonal:
+    """Return what was learnt of one contrast, under the names that it has for two arms."""
+    scores: Any = learnt.loss
+    names = {
+        "propensity": propensity_of(effect.arm),
+        "propensity_control": propensity_of(effect.control),
+        "outcome_treated": outcome_of(effect.arm),
+        "outcome_control": outcome_of(effect.control),
+    }
+    own = {name: learnt.nuisances[other] for name, other in names.items()}
+    return replace(learnt, loss=scores.contrast(effect.arm), nuisances=own)
+
+
+def _checks_of_verdicts(verdict: ArmsAssessment) -> tuple[Check, ...]:
+    """Checks of each contrast with the control that did not pass, and one that did."""
+    found: dict[tuple[str, str], Check] = {}
+    for arm in verdict.arms[1:]:
+        for check in checks_of_verdict(verdict.of(arm)):
+            passed = check.result == "passed"
+            own = check if passed else replace(check, sentence=f"{arm}: {check.sentence}")
+            found.setdefault((own.name, "" if passed else own.sentence), own)
+    return tuple(found.values())
+
+
+def _require_no_redraws(redraws: int) -> None:
+    if redraws != 0:
+        raise OrthocalError(f"`redraws` must be 0 where there are several arms; it is {redraws!r}.")
