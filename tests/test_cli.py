@@ -185,7 +185,7 @@ def test_every_command_is_explained_with_an_example(capsys):
         (["--prediction", "tau", "--tolerance", "0"], "`--tolerance` must be a positive number"),
         (["--prediction", "tau", "--learner", "trees"], "`--learner` must be one of 'boosting', 'linear', 'forest'"),
         (["--prediction", "tau", "--fold", "5"], "Error: No such option: --fold"),
-        ([], "Error: Missing option '--prediction'. Try --help."),
+        ([], "Error: `--prediction` must be given, or for several arms --arm VALUE=COLUMN for each; neither was."),
     ],
 )
 def test_bad_input_exits_2_with_one_line_and_leaves_nothing(data_csv, tmp_path, capsys, arguments, message):

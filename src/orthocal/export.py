@@ -57,7 +57,7 @@ def to_sql(map: Any, column: str | Sequence[str] = "prediction", quote: str | No
 
 
 @singledispatch
-def whole_sql(map: Any, column: str | Sequence[str], quote: str | None) -> str:  # noqa: A002
+def whole_sql(map: Any, column: Any, quote: str | None) -> str:  # noqa: A002
     """Return the SQL of a map of one column."""
     name = identifier(column, quote)
     return f"CASE WHEN {is_finite([name])} THEN\n{sql_of(map, name)}\nEND"

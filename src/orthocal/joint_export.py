@@ -33,8 +33,8 @@ def _shifted(fitted: JointMap, lines: Sequence[str]) -> list[str]:
     inner = "SELECT " + ", ".join(f"{line} AS v{k}" for k, line in enumerate(lines))
     for place, shifts in enumerate(fitted.decisions):
         added = ", ".join(f"v{k} + {_shift_of(shifts, k)} AS v{k}" for k in range(fitted.arms))
-        inner = f"SELECT {added} FROM ({inner}) AS r{place}"
-    return [f"(SELECT v{k} FROM ({inner}) AS r)" for k in range(fitted.arms)]
+        inner = f"SELECT {added} FROM ({inner}) AS r{place}"  # noqa: S608
+    return [f"(SELECT v{k} FROM ({inner}) AS r)" for k in range(fitted.arms)]  # noqa: S608
 
 
 def _shift_of(shifts: DecisionShifts, arm: int) -> str:

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 INK, GREY, ACCENT = "#1b1b1b", "#8a8a8a", "#0b5fa5"
+MOST_COLUMNS = 3
 
 
 def reliability(
@@ -157,6 +158,22 @@ def before_and_after(before: Assessment, after: Assessment, *, title: str | None
     axes[1].set_ylabel("")
     if title:
         figure.suptitle(title, fontsize="x-large")
+    return figure
+
+
+def contrasts(before: Mapping[str, Assessment], after: Mapping[str, Assessment] | None = None) -> Figure:
+    """Draw a reliability curve for each contrast of several arms; where there is an after, both in one picture."""
+    columns = min(len(before), MOST_COLUMNS)
+    rows = -(-len(before) // columns)
+    figure, axes = plt.subplots(rows, columns, figsize=(4.6 * columns, 4.9 * rows), layout="constrained", squeeze=False)
+    for ax, (name, verdict) in zip(axes.flat, before.items(), strict=False):
+        if after is None:
+            reliability(verdict, ax)
+        else:
+            overlay(verdict, after[name], ax)
+        ax.set_title(name)
+    for ax in axes.flat[len(before) :]:
+        ax.set_visible(False)
     return figure
 
 

@@ -20,9 +20,8 @@ from orthocal.cli.options import (
     DemoOptions,
     ExportOptions,
     ReproduceOptions,
-    option_names,
-    taking,
 )
+from orthocal.cli.parsing import option_names, taking
 from orthocal.cli.screen import say, show_warning
 from orthocal.cli.wording import in_options
 from orthocal.errors import OrthocalError
@@ -52,6 +51,7 @@ COMMANDS: dict[str, tuple[type, tuple[str, ...]]] = {
         (
             "orthocal calibrate trial.csv --outcome y --treatment a --prediction tau --covariates age,sex --propensity 1/2",
             "orthocal calibrate trial.parquet --outcome y --treatment a --prediction tau --covariates all --dry-run",
+            "orthocal calibrate mail.csv --outcome visit --treatment sent --control no --arm a=tau_a --arm b=tau_b --exclude id",
         ),
     ),
     "orthocal.cli.commands:assess": (

@@ -12,11 +12,16 @@ from orthocal.assessment.records import Settings
 from orthocal.assessment.status import INCONCLUSIVE, MISCALIBRATED
 from orthocal.cli.options import VERDICT, AssessOptions, CalibrateOptions, DemoOptions, Options, ReproduceOptions
 from orthocal.cli.output import (
+    AFTER,
+    BEFORE,
+    CONTRASTS,
     announced,
+    found_in_words,
     print_files,
     print_json,
     results_of_assess,
     results_of_calibrate,
+    statuses_of,
     write_assessments,
     write_verdict,
 )
@@ -33,13 +38,13 @@ from orthocal.cli.plan import (
 from orthocal.cli.screen import counting_repetitions, learning
 from orthocal.cli.sources import DaskSource, MemorySource
 from orthocal.demo import run_demo
-from orthocal.errors import require_one_of, require_whole
+from orthocal.errors import OrthocalError, require_one_of, require_whole
 from orthocal.experiments import Findings, new_experiment
 from orthocal.experiments import reproduce as run
 from orthocal.experiments.reproduce import CLAIM_WORDS
 from orthocal.nuisances.learners import Recipe
-from orthocal.reporting.calibrations import checks_in_words
 from orthocal.study import Study
+from orthocal.study.arms_assessment import contrast_name, contrasts_of
 
 SOURCES: Mapping[str, Any] = {"memory": MemorySource, "dask": DaskSource}
 """By engine."""
@@ -50,7 +55,7 @@ AT_STATUS = 3
 def demo(options: DemoOptions) -> None:
     """Run the whole job on a real table: 9,275 households and their 401(k) plans."""
     out, method, seed = options.out, options.method, options.seed
-    results = results_of_calibrate("demo", out, True, (), ())
+    results = results_of_calibrate("demo", out, AFTER, (), ())
     typer.echo(
         "Data: 9,275 households (401ksubs). Effect: of eligibility for a 401(k) plan on having more than $10,000 saved."
     )
@@ -71,14 +76,16 @@ def demo(options: DemoOptions) -> None:
 
 def calibrate(options: CalibrateOptions) -> None:
     """Calibrate a column of predicted effects and judge it before and after, on rows the map never saw."""
-    predicted, as_json = only(options.prediction), options.as_json
+    require_prediction(options)
+    predicted, as_json = only(options), options.as_json
     require_statuses(options.fail_if)
     Settings(**options.of(VERDICT))
     holdout = number_or_name(options.holdout)
     source = _source(options)
-    results = results_of_calibrate("calibrate", options.out, holdout != 0, [source.table], source.files)
+    drawn = CONTRASTS if options.columns_by_arm else AFTER if holdout != 0 else BEFORE
+    results = results_of_calibrate("calibrate", options.out, drawn, [source.table], source.files)
     study = study_of(options, source.data, source.kind)
-    study.rows.require_method(options.method)
+    study.questions.require_method(options.method)
     study.rows.held_out(holdout)
     study.rows.require_redraws(options.redraws)
     by_named(study, options)
@@ -96,11 +103,12 @@ def calibrate(options: CalibrateOptions) -> None:
                     options.method,
                     holdout=holdout,
                     by=by_of(options),
+                    decisions=options.decisions,
                     redraws=options.redraws,
                     **options.of(VERDICT),
                 )
             words |= source.write_calibrated(done, folder)
-            title = f"{predicted}: effect of {options.treatment} on {options.outcome}"
+            title = f"{', '.join(options.predicted)}: effect of {options.treatment} on {options.outcome}"
             write_verdict(done, folder, title, words)
     typer.echo(f"{done.summary()}\n", err=as_json)
     print_files(options.out, err=as_json)
@@ -113,8 +121,9 @@ def assess(options: AssessOptions) -> None:
     as_json = options.as_json
     require_statuses(options.fail_if)
     Settings(**options.of(VERDICT))
+    require_prediction(options)
     source = _source(options)
-    results = results_of_assess(options.out, options.prediction, source.files)
+    results = results_of_assess(options.out, judged_names(options), source.files)
     study = study_of(options, source.data, source.kind)
     study.rows.require_redraws(options.redraws)
     by_named(study, options)
@@ -124,16 +133,28 @@ def assess(options: AssessOptions) -> None:
             return
         with results.written() as folder:
             with learning(1 + options.redraws):
-                verdicts = study.assess(
-                    list(options.prediction), by=by_of(options), redraws=options.redraws, **options.of(VERDICT)
-                )
+                verdicts = study.assess(by=by_of(options), redraws=options.redraws, **options.of(VERDICT))
             title = f"Effect of {options.treatment} on {options.outcome}"
             record = write_assessments(verdicts, folder, title, words)
-    for name, verdict in verdicts.items():
-        typer.echo(f"{name}\n{verdict.summary()}\n\n{checks_in_words(verdict.checks)}\n", err=as_json)
+    typer.echo(found_in_words(verdicts), err=as_json)
     print_files(options.out, err=as_json)
     print_json(record, as_json)
-    fail_if([verdict.status for verdict in verdicts.values()], options.fail_if)
+    fail_if(statuses_of(verdicts), options.fail_if)
+
+
+def require_prediction(options: Options) -> None:
+    """Predictions are named, as columns or by arm."""
+    if not options.predicted:
+        raise OrthocalError(
+            "`--prediction` must be given, or for several arms --arm VALUE=COLUMN for each; neither was."
+        )
+
+
+def judged_names(options: Options) -> list[str]:
+    """Return what verdicts will be called: the columns, or every contrast of several arms."""
+    if not options.columns_by_arm:
+        return options.predicted
+    return [contrast_name(*pair) for pair in contrasts_of([options.control or "0", *options.columns_by_arm])]
 
 
 def _source(options: Options) -> Any:

@@ -59,10 +59,10 @@ def export(options: ExportOptions) -> None:
     form, out = options.form, options.out
     fitted = _loaded(options.map_file)
     require_one_of(form, EXPORTS, "format")
+    named = options.prediction or about(options.map_file).get("columns") if form == "sql" else options.prediction
+    column = named[0] if named and getattr(fitted, "arms", 1) == len(named) == 1 else named
     given: dict[str, Any] = {
-        name: value
-        for name, value in {"column": options.prediction, "quote": options.quote}.items()
-        if value is not None
+        name: value for name, value in {"column": column, "quote": options.quote}.items() if value is not None
     }
     if not given.keys() <= inspect.signature(EXPORTS[form]).parameters.keys():
         raise OrthocalError(

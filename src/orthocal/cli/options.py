@@ -1,11 +1,8 @@
 """What can be asked on the command line: an option is one field, with its help, of the record that commands receive."""
 
 import ast
-import inspect
 import pkgutil
-from collections.abc import Callable
-from dataclasses import MISSING, dataclass, fields
-from importlib import import_module
+from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import Annotated, Any, get_args, get_type_hints
 
@@ -32,7 +29,8 @@ def _option(name: str, text: str, panel: str | None = None) -> Any:
 Out = Annotated[Path, _option("--out", "Folder for the results.", RESULTS)]
 Method = Annotated[str, _option("--method", f"{_names('calibrators', 'CALIBRATORS')}.")]
 Prediction = Annotated[
-    list[str], _option("--prediction", "Column of predicted effects, by a model not trained on these rows.")
+    list[str] | None,
+    _option("--prediction", "Column of predicted effects, by a model not trained on these rows; one for each arm."),
 ]
 Overwrite = Annotated[bool, _option("--overwrite", "Replace the file if it exists.")]
 MapFile = Annotated[Path, typer.Argument(metavar="MAP", help="Map file written by calibrate.", show_default=False)]
@@ -56,7 +54,10 @@ class Options:
     ]
     outcome: Annotated[str, _option("--outcome", "Outcome column.")]
     treatment: Annotated[str, _option("--treatment", "Treatment column.")]
-    prediction: Annotated[list[str], _option("--prediction", "Column of predicted effects; may be repeated.")]
+    prediction: Annotated[
+        list[str] | None,
+        _option("--prediction", "Column of predicted effects; may be repeated. Not with several arms."),
+    ] = None
     covariates: Annotated[
         str | None,
         _option(
@@ -70,7 +71,12 @@ class Options:
     ] = None
     instrument: Annotated[str | None, _option("--instrument", "Instrument column (effect late).", COLUMNS)] = None
     propensity: Annotated[
-        str | None, _option("--propensity", "Known propensity of the arm: a number such as 1/3, or a column.", COLUMNS)
+        str | None,
+        _option(
+            "--propensity",
+            "Known propensity of the arm: a number such as 1/3, or a column; of several arms call=1/4,mail=1/4.",
+            COLUMNS,
+        ),
     ] = None
     propensity_control: Annotated[
         str | None,
@@ -89,11 +95,16 @@ class Options:
         bool, _option("--drop-missing", "Leave out rows in which a needed value is missing, and say how many.", COLUMNS)
     ] = False
     effect: Annotated[str, _option("--effect", f"{_names('effects', 'EFFECTS')}.")] = "cate"
-    arm: Annotated[str | None, _option("--arm", "Treatment level whose effect is judged; 1 if left out.", EFFECT)] = (
-        None
-    )
+    arm: Annotated[
+        list[str] | None,
+        _option(
+            "--arm",
+            "Treatment value whose effect is judged; 1 if left out. Several arms: --arm call=tau_call --arm mail=tau_mail.",
+            EFFECT,
+        ),
+    ] = None
     control: Annotated[
-        str | None, _option("--control", "Treatment level it is compared with; 0 if left out.", EFFECT)
+        str | None, _option("--control", "Treatment value it is compared with; 0 if left out.", EFFECT)
     ] = None
     quantile: Annotated[
         float | None, _option("--quantile", "Which quantile (effect quantile); 0.5 if left out.", EFFECT)
@@ -155,6 +166,17 @@ class Options:
         False
     )
 
+    @property
+    def columns_by_arm(self) -> dict[str, str]:
+        """The column of predictions of each of several arms; none where there is one arm."""
+        pairs = [text.partition("=") for text in self.arm or ()]
+        return {arm: column for arm, sign, column in pairs if sign}
+
+    @property
+    def predicted(self) -> list[str]:
+        """The columns of predictions."""
+        return list(self.columns_by_arm.values()) or list(self.prediction or ())
+
     def of(self, panel: str) -> dict[str, Any]:
         """Return the options of a panel that were given, by name."""
         named = get_type_hints(type(self), include_extras=True)
@@ -170,8 +192,11 @@ class Options:
 class CalibrateOptions(Options):
     """Calibrate a column of predicted effects and judge it before and after, on rows the map never saw."""
 
-    prediction: Prediction
+    prediction: Prediction = None
     method: Method = "auto"
+    decisions: Annotated[
+        bool, _option("--decisions", "Several arms: calibrate the gain promised for the arm that is chosen, too.")
+    ] = False
     holdout: Annotated[
         str, _option("--holdout", "Share of rows kept for the verdict, or a column of 1 and 0; 0 turns it off.")
     ] = "0.3"
@@ -205,7 +230,7 @@ class ApplyOptions:
     data: Annotated[
         Path, typer.Argument(metavar="DATA", help="Table: .csv, .csv.gz or .parquet; - reads CSV from standard input.")
     ]
-    prediction: Prediction
+    prediction: Prediction = None
     out: Annotated[
         Path, _option("--out", "Table to write: .csv, .csv.gz or .parquet; - writes CSV to standard output.")
     ]
@@ -219,7 +244,8 @@ class ExportOptions:
     map_file: MapFile
     form: Annotated[str, _option("--format", "sql, json or python.")]
     prediction: Annotated[
-        str | None, _option("--prediction", "Column of predictions (format sql); prediction if left out.")
+        list[str] | None,
+        _option("--prediction", "Column of predictions (format sql), one for each arm; prediction if left out."),
     ] = None
     quote: Annotated[
         str | None,
@@ -244,43 +270,3 @@ class ReproduceOptions:
     seed: Seed = 0
     jobs: Jobs = -1
     out: Annotated[Path | None, _option("--out", "Folder for the results; orthocal-EXPERIMENT if left out.")] = None
-
-
-def option_names(options: type, *, single: bool = False) -> list[str]:
-    """Return the options of a command, as they are written; on demand those that take one value, or none."""
-    named = get_type_hints(options, include_extras=True)
-    found = {one.name: get_args(named[one.name]) for one in fields(options)}
-    return [
-        name
-        for kind, option in found.values()
-        if not (single and "list" in str(kind))
-        for text in (getattr(option, "default", ""), *(getattr(option, "param_decls", None) or ()))
-        if isinstance(text, str)
-        for name in text.split("/")[: 1 if not single else None]
-        if name.startswith("--") and not (single and "/" in text)
-    ]
-
-
-def taking(options: type, home: str) -> Callable[..., None]:
-    """Return a command whose parameters are the fields of a record, which a function receives filled in.
-
-    The function is named by module and name, and imported when the command runs: help must not wait for libraries.
-    """
-    module, name = home.split(":")
-
-    def run(**given: Any) -> None:
-        getattr(import_module(module), name)(options(**given))
-
-    named = get_type_hints(options, include_extras=True)
-    known = [
-        inspect.Parameter(
-            one.name,
-            inspect.Parameter.KEYWORD_ONLY,
-            default=inspect.Parameter.empty if one.default is MISSING else one.default,
-            annotation=named[one.name],
-        )
-        for one in fields(options)
-    ]
-    run.__name__, run.__doc__, run.__annotations__ = name, options.__doc__, named
-    run.__signature__ = inspect.Signature(known)  # type: ignore[attr-defined]
-    return run

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from functools import singledispatch
+from pathlib import Path
+from typing import Any
 
 import typer
 
@@ -15,20 +17,20 @@ from orthocal.files.atomic import Results
 from orthocal.files.manifest import manifest_of
 from orthocal.files.tables import file_names
 from orthocal.mapfile import write_text
+from orthocal.reporting.calibrations import checks_in_words
 from orthocal.reporting.page import report
-from orthocal.study import Calibration
+from orthocal.study import ArmsAssessment, ArmsCalibration, Calibration
 
-if TYPE_CHECKING:
-    from pathlib import Path
-
-BEFORE = ("report.html", "map.json", "assessment.json", "before.png")
-AFTER = ("after.png", "before-after.png")
-"""What `calibrate` writes into its folder besides the table, the latter with rows to judge the map on."""
+ALWAYS = ("report.html", "map.json", "assessment.json")
+BEFORE, AFTER, CONTRASTS = ("before.png",), ("before.png", "after.png", "before-after.png"), ("contrasts.png",)
+"""What `calibrate` writes into its folder besides the table; pictures without and with rows to judge on, and of several arms."""
 
 
-def results_of_calibrate(command: str, out: Path, holdout: bool, table: Sequence[str], data: Sequence[Path]) -> Results:
+def results_of_calibrate(
+    command: str, out: Path, drawn: Sequence[str], table: Sequence[str], data: Sequence[Path]
+) -> Results:
     """Return where the results of a calibration go, having seen that nothing is in the way."""
-    found = Results(out, command, (*BEFORE, *(AFTER if holdout else ()), *table), tuple(data))
+    found = Results(out, command, (*ALWAYS, *drawn, *table), tuple(data))
     found.require_free()
     return found
 
@@ -45,11 +47,39 @@ def pictures(predictions: Iterable[str]) -> list[str]:
     return [f"reliability-{name}.png" for name in file_names(predictions)]
 
 
-def write_assessments(
-    verdicts: Mapping[str, Assessment], folder: Path, title: str, how: Mapping[str, str]
-) -> dict[str, Any]:
+@singledispatch
+def verdicts_of(found: Any) -> Mapping[str, Assessment]:
+    """Return the verdicts that are reported and drawn, by name."""
+    return dict(found)
+
+
+@verdicts_of.register
+def _(found: ArmsAssessment) -> Mapping[str, Assessment]:
+    return found.contrasts
+
+
+@singledispatch
+def found_in_words(found: Any) -> str:
+    """Return verdicts and checks as text."""
+    return "\n".join(f"{name}\n{one.summary()}\n\n{checks_in_words(one.checks)}\n" for name, one in found.items())
+
+
+@found_in_words.register
+def _(found: ArmsAssessment) -> str:
+    return f"{found.summary()}\n"
+
+
+def statuses_of(found: Any) -> list[str]:
+    """Return the status of each verdict, or of all arms together."""
+    return [found.status] if hasattr(found, "status") else [one.status for one in found.values()]
+
+
+def write_assessments(found: Any, folder: Path, title: str, how: Mapping[str, str]) -> dict[str, Any]:
     """Write the report, the verdicts as JSON, which is returned, and a picture of each."""
-    record = {name: verdict.to_dict() for name, verdict in verdicts.items()}
+    verdicts = verdicts_of(found)
+    record: dict[str, Any] = (
+        found.to_dict() if hasattr(found, "to_dict") else {name: one.to_dict() for name, one in found.items()}
+    )
     report(verdicts, folder / "report.html", title=title, how=how)
     write_json(record, folder / "assessment.json")
     for file, (name, verdict) in zip(pictures(verdicts), verdicts.items(), strict=True):
@@ -57,17 +87,33 @@ def write_assessments(
     return record
 
 
-def write_verdict(done: Calibration, folder: Path, title: str, how: Mapping[str, str]) -> None:
+def write_verdict(done: Calibration | ArmsCalibration, folder: Path, title: str, how: Mapping[str, str]) -> None:
     """Write the report, the map, the verdict as JSON, and the pictures."""
-    report(done, folder / "report.html", title=title, how=how)
+    done.report(folder / "report.html", title=title, how=how)
     done.save(folder / "map.json")
     write_json(done.to_dict(), folder / "assessment.json")
+    write_pictures(done, folder, title)
+
+
+@singledispatch
+def write_pictures(done: Any, folder: Path, title: str) -> None:
+    """Draw the prediction before and after."""
     draw(done.before, folder / "before.png", title)
     if done.after is not None:
         draw(done.after, folder / "after.png", title)
         plots.before_and_after(done.before, done.after, title=_plain(title)).savefig(
             folder / "before-after.png", dpi=150
         )
+
+
+@write_pictures.register
+def _(done: ArmsCalibration, folder: Path, title: str) -> None:
+    from matplotlib import pyplot as plt
+
+    figure = plots.contrasts(done.before.contrasts, None if done.after is None else done.after.contrasts)
+    figure.suptitle(_plain(title))
+    figure.savefig(folder / "contrasts.png", dpi=150)
+    plt.close(figure)
 
 
 def draw(verdict: Assessment, path: Path, title: str) -> None:

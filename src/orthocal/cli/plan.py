@@ -47,10 +47,9 @@ def study_of(options: Options, data: Any, kind: DataType) -> Study:
         treatment=options.treatment,
         covariates=ALONE.get(options.covariates or "", covariates),
         exclude=excluded(options),
-        predictions=options.prediction,
-        effect=effect_of(options, kind),
+        **(arms_of(options, kind) or {"predictions": options.predicted, "effect": effect_of(options, kind)}),
         instrument=options.instrument,
-        propensity=None if options.propensity is None else number_or_name(options.propensity),
+        propensity=known_propensity(options, kind),
         weight=options.weight,
         groups=options.groups,
         key=options.key,
@@ -65,6 +64,35 @@ def study_of(options: Options, data: Any, kind: DataType) -> Study:
         sample=engine.get("sample"),
         exact=bool(engine.get("exact")),
     )
+
+
+def arms_of(options: Options, kind: DataType) -> dict[str, Any]:
+    """Return what a study must know of several arms; nothing where there is one."""
+    columns = {arm_of(text, kind): column for text, column in options.columns_by_arm.items()}
+    if not columns:
+        return {}
+    if len(columns) < len(options.arm or ()):
+        raise OrthocalError(
+            "`--arm` must be given with a column for every arm, as in --arm call=tau_call --arm mail=tau_mail, each arm once."
+        )
+    if options.prediction:
+        raise OrthocalError(
+            f"`--prediction` must be left out where arms name their columns; it is {', '.join(options.prediction)}."
+        )
+    given = {name: value for name, value in options.of(EFFECT).items() if name not in ("arm", "control")}
+    for name in given:
+        raise OrthocalError(f"`--{name}` must be left out with several arms, whose effect is cate.")
+    control = None if options.control is None else arm_of(options.control, kind)
+    return {"arms": list(columns), "control": control, "predictions": columns, "effect": options.effect}
+
+
+def known_propensity(options: Options, kind: DataType) -> Any:
+    """Return a known propensity: a number, a column, or one of these for each of several arms."""
+    text = options.propensity
+    if text is None or not (options.columns_by_arm and "=" in text):
+        return None if text is None else number_or_name(text)
+    pairs = [one.partition("=") for one in split_names(text)]
+    return {arm_of(arm, kind): number_or_name(value) for arm, _, value in pairs}
 
 
 def excluded(options: Options) -> list[str] | None:
@@ -94,7 +122,7 @@ def words_of_study(study: Study, options: Options, data: str) -> dict[str, str]:
         **({} if contrast is None else {"contrast": contrast}),
         "outcome": options.outcome,
         "treatment": options.treatment,
-        "prediction": ", ".join(options.prediction),
+        "prediction": ", ".join(options.predicted),
         **{role: name for role, name in optional.items() if name is not None},
         "covariates": _listed(study.roles.covariates),
     }
@@ -214,14 +242,21 @@ def effect_of(options: Options, kind: DataType) -> Any:
             raise OrthocalError(
                 f"`--{name}` must belong to the effect; {options.effect!r} has {', '.join(known) or 'no settings'}."
             )
+    if "arm" in given:
+        given["arm"] = one_of(given["arm"], "arm")
     arms = {name: arm_of(given[name], kind) for name in ("arm", "control") if name in given}
     return EFFECTS[options.effect](**given | arms)
 
 
-def only(names: Sequence[str]) -> str:
-    """Return the one prediction column; a repeated option is an error, not a silent choice."""
+def only(options: Options) -> str | None:
+    """Return the one prediction column; None where each arm has its own."""
+    return None if options.columns_by_arm else one_of(options.prediction or (), "prediction")
+
+
+def one_of(names: Sequence[str], option: str) -> str:
+    """Return the one name that was given; a repeated option is an error, not a silent choice."""
     if len(names) != 1:
-        raise OrthocalError(f"`--prediction` must be given once here; it was given {len(names)} times.")
+        raise OrthocalError(f"`--{option}` must be given once here; it was given {len(names)} times.")
     return names[0]
 
 

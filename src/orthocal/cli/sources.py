@@ -9,12 +9,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from orthocal.cli.options import ENGINE, Options
-from orthocal.cli.plan import number_or_name
+from orthocal.cli.plan import number_or_name, split_names
 from orthocal.cli.screen import say
 from orthocal.errors import OrthocalError
 from orthocal.files.streams import FORMATS, add_calibrated
 from orthocal.files.tables import ending, read_table, require_column
-from orthocal.study import Calibration, Study
+from orthocal.study import ArmsCalibration, Calibration, Study
 
 if TYPE_CHECKING:
     from pyarrow import DataType
@@ -22,11 +22,12 @@ if TYPE_CHECKING:
 
 def needed_values(options: Options) -> list[str]:
     """Return the columns in which no value may be missing."""
-    known = [number_or_name(text) for text in (options.propensity, options.propensity_control) if text is not None]
+    texts = [*split_names(options.propensity or "1"), options.propensity_control or "1"]
+    known = [number_or_name(text.rpartition("=")[2]) for text in texts]
     names = [options.outcome, options.treatment, options.instrument, options.weight, options.groups, options.key]
     for text in (options.folds, getattr(options, "holdout", "0")):
         names += [text] if isinstance(number_or_name(text), str) else []
-    return [name for name in (*names, *options.prediction, *known) if isinstance(name, str)]
+    return [name for name in (*names, *options.predicted, *known) if isinstance(name, str)]
 
 
 class MemorySource:
@@ -82,7 +83,7 @@ class MemorySource:
         del study
         return {}
 
-    def write_calibrated(self, done: Calibration, folder: Path) -> dict[str, str]:
+    def write_calibrated(self, done: Calibration | ArmsCalibration, folder: Path) -> dict[str, str]:
         """Write the table with a column of calibrated predictions; return what else is to be said of the map."""
         add_calibrated(done.map, self.path, folder / self.table, done.columns)
         return {}

@@ -19,7 +19,7 @@ ONLY = "prediction"
 """Name of a prediction that was given without one."""
 
 
-def arms_in_order(named: str | Sequence[Any], control: Any, there: Sequence[Any]) -> tuple[Any, ...]:
+def arms_in_order(named: str | Sequence[Any] | None, control: Any, there: Sequence[Any]) -> tuple[Any, ...]:
     """Return the arms of a study, the control first.
 
     Parameters

@@ -38,6 +38,10 @@ class OneContrast:
         """Return a known propensity by the name that the nuisance has."""
         return {"propensity" if self.study.instrument is None else "instrument_propensity": given}
 
+    def require_method(self, method: Any) -> None:
+        """There is such a method."""
+        self.study.rows.require_method(method)
+
     def checks(self) -> tuple[Check, ...]:
         """Return checks of the data, and of the predictions that the study names."""
         rows = self.study.rows

@@ -53,7 +53,7 @@ class SeveralArms:
     @cached_property
     def estimand(self) -> ArmMeans:
         """The mean outcome of each arm."""
-        return ArmMeans(arms_in_order(self.study.arms or "all", self.study.control, self.study.rows.treatment_values))
+        return ArmMeans(arms_in_order(self.study.arms, self.study.control, self.study.rows.treatment_values))
 
     @property
     def arms(self) -> tuple[Any, ...]:
@@ -69,6 +69,10 @@ class SeveralArms:
     def known_propensities(self, given: Any) -> dict[str, Any]:
         """Return known propensities by the names that nuisances have."""
         return known_propensities(given, self.estimand, len(self.study.rows.treatment_values))
+
+    def require_method(self, method: Any) -> None:
+        """There is such a method."""
+        require_method(method)
 
     def checks(self) -> tuple[Check, ...]:
         """Return checks of the data, and of the predictions that the study names."""

@@ -119,7 +119,7 @@ class Study:
             object.__setattr__(self, "predictions", (self.predictions,))
         Settings(level=self.level, tolerance=self.tolerance)
         require_limits(self.limits)
-        _ = self.rows.engine
+        _ = self.questions, self.rows.engine
 
     def __repr__(self) -> str:
         names = ", ".join(self.roles.covariates) or "none"

@@ -1,0 +1,373 @@
+"""Several arms: one set of nuisances, contrasts that add up, joint maps, decision calibration, and what a study makes of them."""
+
+import json
+import sqlite3
+
+import duckdb
+import numpy as np
+import pandas as pd
+import pytest
+from sklearn.linear_model import LinearRegression, LogisticRegression
+
+import orthocal
+from orthocal import ArmScores, JointCalibrator, Linear, OrthocalError, Study
+from orthocal.calibrators.decision_shifts import decision_shifts
+from orthocal.calibrators.joint import FAMILIES
+from orthocal.datasets import simulate_arms
+from orthocal.effects import CATE
+from orthocal.effects.arm_means import ArmMeans
+from orthocal.joint_maps import DecisionShifts, JointMap
+from orthocal.mapfile import about
+from orthocal.nuisances.class_shares import ClassShares, kept_apart
+from orthocal.nuisances.learners import Recipe
+from orthocal.observations import observe
+from orthocal.orthogonal import learn_cross
+
+FAST = {"propensity": LogisticRegression(), "outcome": LinearRegression()}
+LABELS = np.array(["none", "mail", "call"])
+
+
+@pytest.fixture(scope="module")
+def data():
+    return simulate_arms(6000, confounding=0.5, random_state=0)
+
+
+@pytest.fixture(scope="module")
+def trial(data):
+    """Three arms by name; `mail` exaggerated, `call` shifted."""
+    table = pd.DataFrame(data.X, columns=[f"x{k}" for k in range(5)])
+    return table.assign(
+        y=data.y, a=LABELS[data.treatment], mail=1 + 2 * data.effect[:, 0], call=data.effect[:, 1] - 0.5
+    )
+
+
+ROLES = {
+    "outcome": "y",
+    "treatment": "a",
+    "arms": "all",
+    "control": "none",
+    "covariates": [f"x{k}" for k in range(5)],
+    "learners": FAST,
+}
+COLUMNS = {"mail": "mail", "call": "call"}
+
+
+def scores_of(truth, rng, noise=1.0, groups=None):
+    values = np.column_stack([np.zeros(len(truth)), truth]) + noise * rng.standard_normal(
+        (len(truth), truth.shape[1] + 1)
+    )
+    return ArmScores(arms=tuple(range(truth.shape[1] + 1)), values=values, weight=np.ones(len(truth)), groups=groups)
+
+
+def test_every_contrast_is_that_of_two_arms_with_the_same_nuisances(data):
+    rows = observe(data.X, data.y, treatment=data.treatment)
+    arms = learn_cross(ArmMeans((0, 1, 2)), rows, data.X, data.nuisances, 5, Recipe()).loss
+    for one, other in ((1, 0), (2, 0), (2, 1)):
+        given = {
+            "propensity": data.nuisances[f"propensity_{one}"],
+            "propensity_control": data.nuisances[f"propensity_{other}"],
+            "outcome_treated": data.nuisances[f"outcome_{one}"],
+            "outcome_control": data.nuisances[f"outcome_{other}"],
+        }
+        wanted = learn_cross(CATE(one, other), rows, data.X, given, 5, Recipe()).loss
+        np.testing.assert_allclose(arms.contrast(one, other).numerator, wanted.numerator, atol=1e-12)
+    gap = arms.contrast(2, 0).numerator - arms.contrast(1, 0).numerator
+    np.testing.assert_allclose(arms.contrast(2, 1).numerator, gap, atol=1e-12)
+
+
+def test_scores_are_orthogonal_in_all_nuisances_at_once():
+    """One cell: pi = (.2, .3, .5), mu = (1, 2, 4); errors h in all of them move the mean score of arm k by h_pi h_mu / pi."""
+    pi, mu, h = np.array([0.2, 0.3, 0.5]), np.array([1.0, 2.0, 4.0]), 0.01
+    wrong_pi, wrong_mu = pi + h * np.array([1, 1, -2]), mu + h
+    mean = wrong_mu + pi / wrong_pi * (mu - wrong_mu)
+    np.testing.assert_allclose(mean - mu, h * (wrong_pi - pi) / wrong_pi, atol=1e-15)
+    rows = observe(np.zeros((3, 1)), mu, treatment=np.arange(3))
+    given = {f"propensity_{k}": wrong_pi[k] for k in range(3)} | {f"outcome_{k}": wrong_mu[k] for k in range(3)}
+    scores = learn_cross(ArmMeans((0, 1, 2)), rows, np.zeros((3, 1)), given, 5, Recipe()).loss
+    np.testing.assert_allclose(pi @ scores.values, mean, atol=1e-12)
+
+
+def test_learnt_propensities_add_up_to_one_and_keep_away_from_zero(data):
+    rows = observe(data.X, data.y, treatment=data.treatment)
+    found = learn_cross(ArmMeans((0, 1, 2)), rows, data.X, None, 5, Recipe(FAST, clip=0.2, random_state=0))
+    chances = np.column_stack([found.nuisances[f"propensity_{k}"] for k in range(3)])
+    np.testing.assert_allclose(chances.sum(axis=1), 1, atol=1e-12)
+    assert chances.min() == pytest.approx(0.2)
+    assert 0 < found.loss.overlap.clipped["propensity_0"] < 1
+
+
+def test_two_chances_are_kept_apart_as_one_is_clipped():
+    p = np.linspace(0, 1, 101)
+    kept = kept_apart(np.column_stack([p, 1 - p]), 0.05)
+    np.testing.assert_allclose(kept[:, 0], np.clip(p, 0.05, 0.95), atol=1e-15)
+    three = kept_apart(np.array([[0.0, 0.001, 0.999], [0.3, 0.3, 0.4]]), 0.01)
+    np.testing.assert_allclose(three.sum(axis=1), 1)
+    np.testing.assert_allclose(three, [[0.01, 0.01, 0.98], [0.3, 0.3, 0.4]], atol=1e-12)
+
+
+def test_rows_of_no_arm_of_the_study_are_kept(data):
+    rows = observe(data.X, data.y, treatment=data.treatment)
+    found = learn_cross(ArmMeans((0, 1)), rows, data.X, None, 5, Recipe(FAST, random_state=0))
+    assert len(found.loss) == 6000
+    total = found.nuisances["propensity_0"] + found.nuisances["propensity_1"]
+    assert 0.3 < total.mean() < 0.75
+    assert found.loss.contrast(1).target.mean() == pytest.approx(data.effect[:, 0].mean(), abs=0.12)
+
+
+def test_shares_without_covariates_and_of_rare_classes():
+    y = np.repeat([0.0, 1.0, 2.0], [50, 30, 20])
+    np.testing.assert_allclose(
+        ClassShares(None, 3).fit(np.empty((100, 0)), y).predict(np.empty((2, 0)))[1], [0.5, 0.3, 0.2]
+    )
+    from sklearn.ensemble import HistGradientBoostingClassifier
+
+    rare = np.repeat([0.0, 1.0, 2.0], [97, 2, 1])
+    learner = HistGradientBoostingClassifier(early_stopping=True, max_iter=5)
+    found = ClassShares(learner, 4).fit(np.arange(100.0)[:, None], rare).predict(np.arange(3.0)[:, None])
+    np.testing.assert_allclose(found.sum(axis=1), 1)
+    assert (found[:, 3] == 0).all()
+    with pytest.raises(OrthocalError, match="must be learnt by a classifier; LinearRegression is none"):
+        ClassShares(LinearRegression(), 3).fit(np.ones((100, 1)), y)
+
+
+def test_the_joint_line_leaves_nothing_of_any_contrast():
+    rng = np.random.default_rng(1)
+    truth = rng.standard_normal((3000, 3))
+    predictions = truth @ rng.standard_normal((3, 3)) + 0.5
+    scores = scores_of(truth, rng)
+    after = JointCalibrator("linear").fit(predictions, scores).predict(predictions)
+    design = np.column_stack([np.ones(3000), predictions])
+    for one, other in ((1, 0), (2, 0), (3, 0), (2, 1), (3, 2)):
+        full = np.column_stack([np.zeros(3000), after])
+        rest = scores.contrast(one, other).target - (full[:, one] - full[:, other])
+        np.testing.assert_allclose(design.T @ rest / 3000, 0, atol=1e-10)
+
+
+def test_one_arm_is_the_line_of_one_contrast():
+    rng = np.random.default_rng(2)
+    truth = rng.standard_normal((2000, 1))
+    scores, prediction = scores_of(truth, rng), 1 + 2 * truth
+    wanted = Linear().fit(prediction[:, 0], scores.contrast(1)).map_
+    for method in ("linear", "separate", "common"):
+        found = JointCalibrator(method).fit(prediction, scores).map_
+        assert found.intercept[0] == pytest.approx(wanted.intercept, abs=1e-10)
+        assert found.slopes[0, 0] == pytest.approx(wanted.slope, abs=1e-10)
+
+
+@pytest.mark.parametrize("method", ["auto", *FAMILIES])
+@pytest.mark.parametrize("decisions", [False, True])
+def test_laws_of_joint_maps(method, decisions):
+    """Row order does not matter, weight 2 is a row twice (in the map itself), a joint map survives its file."""
+    rng = np.random.default_rng(3)
+    truth = 0.5 * rng.standard_normal((1500, 2))
+    scores, predictions = scores_of(truth, rng), truth + 0.5 * rng.standard_normal((1500, 2))
+    found = JointCalibrator(method, decisions=decisions).fit(predictions, scores)
+    order = rng.permutation(1500)
+    again = JointCalibrator(method, decisions=decisions).fit(predictions[order], scores[order])
+    np.testing.assert_allclose(found.predict(predictions), again.predict(predictions), atol=1e-9)
+    if method != "auto" and not decisions:
+        twice = np.concatenate([np.arange(1500), np.arange(700)])
+        weight = np.where(np.arange(1500) < 700, 2.0, 1.0)
+        heavy = ArmScores(arms=scores.arms, values=scores.values, weight=weight)
+        one = JointCalibrator(method).fit(predictions, heavy).map_
+        two = JointCalibrator(method).fit(predictions[twice], scores[twice]).map_
+        np.testing.assert_allclose(one.slopes, two.slopes, atol=1e-10)
+        np.testing.assert_allclose(one.intercept, two.intercept, atol=1e-10)
+
+
+def test_a_right_model_is_left_nearly_alone_and_a_wrong_one_is_not():
+    rng = np.random.default_rng(4)
+    truth = rng.standard_normal((4000, 3))
+    scores = scores_of(truth, rng, noise=2.0)
+    assert JointCalibrator().fit(truth, scores).weights_["identity"] > 0.5
+    wrong = JointCalibrator().fit(0.5 + 2 * truth, scores)
+    assert wrong.weights_["identity"] < 1e-6
+    np.testing.assert_allclose(wrong.predict(0.5 + 2 * truth), truth, atol=0.35)
+
+
+def test_shifts_of_decisions_by_hand():
+    """Costs 0 and 1: (3, 3.5) nets (3, 2.5), arm 0 wins by 3; (1, 3) nets (1, 2), arm 1 wins by 2; (-1, .5) has no winner."""
+    shifts = DecisionShifts([0.0, 1.0], [[2.0], [2.0]], [[9, 9], [1, 2], [3, 4], [5, 6], [7, 8]])
+    np.testing.assert_array_equal(shifts.cell_of(np.array([[3, 3.5], [1, 3], [-1, 0.5], [2, 0]])), [2, 3, 0, 1])
+    np.testing.assert_array_equal(shifts.predict(np.array([[3, 3.5], [-1, 0.5]])), [[6, 7.5], [8, 9.5]])
+
+
+def test_the_winner_is_brought_down_to_what_it_delivers():
+    """Two arms without any effect, predicted by noise: the winner promises more than nothing, and delivers nothing."""
+    rng = np.random.default_rng(5)
+    values = rng.standard_normal((20_000, 2))
+    scores = scores_of(np.zeros((20_000, 2)), rng)
+    step = decision_shifts(values, scores, np.zeros(2))
+    after = step.predict(values)
+    promised = [np.maximum(one.max(axis=1), 0).mean() for one in (values, after)]
+    assert promised[1] < 0.6 * promised[0]
+    assert (step.shifts[0] == 0).all()
+
+
+@pytest.mark.parametrize("rounds", [0, 1, 2])
+@pytest.mark.parametrize("bins", [1, 3])
+def test_every_form_of_a_joint_map_gives_the_same_numbers(tmp_path, rounds, bins):
+    rng = np.random.default_rng(6)
+    decisions = tuple(
+        DecisionShifts(rng.random(3) / 5, np.sort(rng.random((3, bins - 1))), rng.standard_normal((1 + 3 * bins, 3)))
+        for _ in range(rounds)
+    )
+    fitted = JointMap(rng.standard_normal(3), rng.standard_normal((3, 3)), decisions)
+    names, predictions = ["a", "b c", "select"], rng.standard_normal((300, 3))
+    wanted, table = fitted.predict(predictions), pd.DataFrame(predictions, columns=names)
+    sql = orthocal.to_sql(fitted, names, quote='"')
+    found = duckdb.from_df(table).project(sql).df()
+    np.testing.assert_allclose(found.to_numpy(), wanted, atol=1e-12)
+    assert list(found.columns) == ["a_calibrated", "b c_calibrated", "select_calibrated"]
+    lite = sqlite3.connect(":memory:")
+    table.to_sql("t", lite, index=False)
+    np.testing.assert_allclose(lite.execute(f"SELECT {sql} FROM t").fetchall(), wanted, atol=1e-12)
+    space = {}
+    exec(orthocal.to_python(fitted), space)
+    np.testing.assert_allclose([space["calibrate"](list(row)) for row in predictions], wanted, atol=1e-12)
+    assert space["calibrate"]([None, 1.0, 2.0]) is None
+    orthocal.save(fitted, tmp_path / "map.json")
+    np.testing.assert_array_equal(orthocal.load(tmp_path / "map.json").predict(predictions), wanted)
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"slopes": [[1.0, 0.0]]}, "one intercept for each arm"),
+        ({"slopes": [[1.0, "a"], [0.0, 1.0]]}, "`slopes` of a map file must hold numbers; it holds 'a'"),
+        ({"decisions": [{"shape": "affine", "intercept": 1.0, "slope": 1.0}]}, "`shape` must be one of 'shifts'"),
+        ({"intercept": [1.0, None]}, "must hold numbers; it holds None"),
+    ],
+)
+def test_a_bad_file_of_a_joint_map_gets_one_sentence(tmp_path, change, message):
+    record = {"format": "orthocal-map", "version": 1, "shape": "joint", "intercept": [0.0, 0.0]}
+    record |= {"slopes": [[1.0, 0.0], [0.0, 1.0]], "decisions": []}
+    (tmp_path / "map.json").write_text(json.dumps(record | change))
+    with pytest.raises(OrthocalError, match=message):
+        orthocal.load(tmp_path / "map.json")
+
+
+def test_a_study_of_several_arms(trial, data, tmp_path, monkeypatch):
+    learnt = []
+    fit = LogisticRegression.fit
+    monkeypatch.setattr(LogisticRegression, "fit", lambda self, *a, **k: learnt.append(1) or fit(self, *a, **k))
+    study = Study(trial, **ROLES, predictions=COLUMNS)
+    assert "arms=('none', 'call', 'mail')" in repr(study)
+    verdict = study.assess()
+    assert list(verdict.contrasts) == ["call vs none", "mail vs none", "mail vs call"]
+    assert verdict.status == "miscalibrated"
+    assert verdict.of("mail").status == "miscalibrated"
+    assert max(verdict.p_values.values()) < 0.05
+    done = study.calibrate(decisions=True)
+    assert len(learnt) == 5  # one propensity for all arms, once in each fold
+    assert done.recommendation.action == "use the calibrated prediction"
+    assert done.before.status == "miscalibrated" != done.status
+    assert done.comparison.verdict == "improved"
+    table = done.table()
+    truth = {"call": data.effect[:, 1], "mail": data.effect[:, 0]}
+    for name, effect in truth.items():
+        before, after = (np.mean((table[column] - effect) ** 2) for column in (name, f"{name}_calibrated"))
+        assert after < 0.1 * before
+    done.save(tmp_path / "map.json")
+    assert about(tmp_path / "map.json")["columns"] == ["call", "mail"]
+    np.testing.assert_allclose(
+        orthocal.load(tmp_path / "map.json").predict(trial[["call", "mail"]]),
+        table[["call_calibrated", "mail_calibrated"]],
+    )
+    done.report(tmp_path / "page.html")
+    page = (tmp_path / "page.html").read_text()
+    assert "mail vs call" in page
+    assert "Use the calibrated prediction" in page
+    json.dumps([done.to_dict(), verdict.to_dict()], allow_nan=False)
+    for text in (done.summary(), verdict.summary(), done._repr_html_(), verdict._repr_html_()):
+        assert "mail vs call" in text
+
+
+def test_predictions_of_several_arms_in_every_form(trial, data):
+    study = Study(trial, **ROLES)
+    one = study.assess(COLUMNS)
+    matrix = trial[["call", "mail"]].to_numpy()
+    model = LinearRegression().fit(trial[ROLES["covariates"]][:50], matrix[:50, 0])
+    several = study.assess(
+        {
+            "matrix": matrix,
+            "frame": trial[["mail", "call"]],
+            "arrays": {"mail": matrix[:, 1], "call": trial["call"]},
+            "models": {"mail": "mail", "call": model},
+        }
+    )
+    for name in ("matrix", "frame", "arrays"):
+        assert several[name].of("mail", "call").error == pytest.approx(one.of("mail", "call").error, rel=1e-12)
+    assert several["models"].of("mail").error == pytest.approx(one.of("mail").error, rel=1e-12)
+    assert (
+        study.compare(COLUMNS, {"mail": data.effect[:, 0], "call": data.effect[:, 1]}).verdict
+        == "second has the lower loss"
+    )
+
+
+def test_without_rows_held_out_nothing_is_said_of_the_map(trial):
+    done = Study(trial, **ROLES).calibrate(COLUMNS, "linear", holdout=0)
+    assert done.after is None
+    assert done.recommendation.action == "hold rows out"
+    assert "not verified" in done.summary()
+
+
+def test_the_known_propensity_of_a_third_arm_is_checked(trial):
+    known = {
+        "propensity": {"mail": 0.2, "call": 0.5},
+        "learners": {"outcome": LinearRegression()},
+        "covariates": ["x2"],
+    }
+    failed = [one.name for one in Study(trial, **ROLES | known).checks() if one.result == "failed"]
+    assert failed == ["balance"]
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        (
+            {"control": None},
+            "`control` must be named where there are several arms; the treatment has 'call', 'mail', 'none'",
+        ),
+        ({"arms": ["mail", "cal"]}, "Every arm must occur in the treatment; 'cal' does not. Did you mean 'call'"),
+        ({"arms": "mail"}, "`arms` must be 'all' or a list"),
+        ({"arms": []}, "must name at least one arm beside the control"),
+        ({"arm": "mail"}, "`arm` must be left out where there are several arms"),
+        ({"effect": "late"}, "`effect` must be 'cate' where there are several arms"),
+        ({"propensity": 0.5}, "as one number for 3 arms it can only be 0.3333"),
+        ({"propensity": {"mail": 0.5}}, "that of 'none' is missing"),
+        ({"propensity": {"mail": 0.5, "call": 0.6}}, "strictly inside|add up to 1"),
+        ({"propensity": {"post": 0.5}}, "'post' is none of them"),
+        ({"instrument": "x1"}, "`instrument` must be left out"),
+    ],
+)
+def test_a_study_that_cannot_be_gets_one_sentence(trial, change, message):
+    with pytest.raises(OrthocalError, match=message):
+        Study(trial, **ROLES | change).assess(COLUMNS)
+
+
+@pytest.mark.parametrize(
+    ("predictions", "message"),
+    [
+        ({"mail": "mail"}, "Every arm must have a prediction; 'call' has none"),
+        ({"mail": "mail", "call": "call", "none": "mail"}, "'none' is the control"),
+        ({"mail": "mail", "call": "call", "post": "mail"}, "'post' is none of them"),
+        ("mail", "must name a column for each arm"),
+        (["mail", "call"], "must say which column is of which arm"),
+        (np.zeros((6000, 3)), "one column for each of the 2 arms; their shape is \\(6000, 3\\)"),
+        (np.zeros((60, 2)), "must have one row for each of the 6,000 rows"),
+        (np.full((6000, 2), np.nan), "must be finite in every row; row 0 of column 0 is nan"),
+        ({"mail": "mail", "call": "cal"}, "Did you mean 'call'"),
+    ],
+)
+def test_predictions_that_cannot_be_get_one_sentence(trial, predictions, message):
+    with pytest.raises(OrthocalError, match=message):
+        Study(trial, **ROLES).assess(predictions)
+
+
+def test_methods_of_one_contrast_are_refused(trial):
+    with pytest.raises(OrthocalError, match="`method of several arms` must be one of 'auto'"):
+        Study(trial, **ROLES).calibrate(COLUMNS, "isotonic")
+    one = Study(trial, **ROLES | {"arms": None, "arm": "mail"})
+    with pytest.raises(OrthocalError, match="`decisions` must go with several arms"):
+        one.calibrate("mail", decisions=True)
