@@ -194,13 +194,15 @@ def calibrated_arms(
     }
 
 
-def compare_arms(before: Floats, after: Floats, scores: ArmScores, level: float) -> Comparison:
+def compare_arms(
+    before: Floats, after: Floats, scores: ArmScores, level: float, rivals: tuple[str, str] | None = None
+) -> Comparison:
     """Compare two predictions of all arms by their losses, summed over the contrasts with the control."""
     change = np.sum(
         [loss_change(scores.contrast(arm), before[:, k], after[:, k]) for k, arm in enumerate(scores.treatments)],
         axis=0,
     )
-    return concluded(moments_of([scores.weight, change], scores.groups), level, None)
+    return concluded(moments_of([scores.weight, change], scores.groups), level, None, rivals)
 
 
 def _with_subgroups(settings: Settings, by: Mapping[str, Any], rows: Integers) -> Settings:

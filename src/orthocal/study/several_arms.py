@@ -147,7 +147,7 @@ class SeveralArms:
             matrix_of_arms(given, self.estimand, self.study.rows, name)
             for given, name in ((one, "first"), (other, "second"))
         )
-        return replace(compare_arms(first, second, self.scores, settings.level), rivals=("first", "second"))
+        return compare_arms(first, second, self.scores, settings.level, ("first", "second"))
 
     def _named(self, prediction: Any) -> tuple[dict[str, Any], bool]:
         given = self.study.predictions if prediction is None else prediction
