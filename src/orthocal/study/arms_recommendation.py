@@ -70,7 +70,11 @@ def _use_calibrated(found: ArmsFound) -> Recommendation | None:
     best = after.status != MISCALIBRATED and change.verdict == "improved"
     if change.verdict == "harmed" or not gain.interval[1] < 0 or not (within or best):
         return None
-    first = _largest_error(after, "After calibration every contrast" if within else "After calibration no contrast")
+    first = (
+        _largest_error(after, "After calibration every contrast")
+        if within
+        else _largest_error(after, "After calibration no contrast", "shows an error")
+    )
     return Recommendation(
         USE_CALIBRATED,
         (first, f"It beats the average effect of each arm for everyone: the mean loss is {less_or_more(gain)}."),
@@ -94,21 +98,22 @@ def _use_average(found: ArmsFound) -> Recommendation | None:
 def _collect(found: ArmsFound) -> Recommendation:
     last = found.after or found.before
     needed = [one.rows_needed for one in last.contrasts.values() if one.rows_needed is not None]
-    first = _largest_error(last, "Not every contrast" if last.status != CALIBRATED else "Every contrast")
+    subject = "Every contrast" if last.status == CALIBRATED else "Not every contrast"
     gain = found.calibrated_over_average
     more = (
         []
         if gain is None
         else [f"Against the average effect of each arm for everyone, the mean loss is {less_or_more(gain)}."]
     )
-    return Recommendation(COLLECT, (first, *more), max(needed, default=None))
+    return Recommendation(COLLECT, (_largest_error(last, subject), *more), max(needed, default=None))
 
 
-def _largest_error(verdict: ArmsAssessment, subject: str) -> str:
+def _largest_error(
+    verdict: ArmsAssessment, subject: str, predicate: str = "is shown to be within its tolerance"
+) -> str:
     """Say how all contrasts stand, by the one whose error is largest beside its tolerance."""
     worst = verdict.contrasts[verdict.worst]
     size = (
         f"{estimate(worst.error, worst.interval)}, of {verdict.worst}, beside a tolerance of {number(worst.tolerance)}"
     )
-    middle = "shows an error" if subject.endswith("no contrast") else "is calibrated within its tolerance"
-    return f"{subject} {middle}: the largest error is {size}."
+    return f"{subject} {predicate}: the largest error is {size}."
