@@ -64,7 +64,7 @@ class DecisionShifts:
 
 @dataclass(frozen=True, eq=False)
 class JointMap:
-    r"""The map :math:`\nu = a + B\theta` of the predictions of all arms, and shifts by decision after it (mathematics 13.2).
+    r"""The map :math:`\nu = a + B\theta` of the predictions of all arms, and shifts by decision after it (mathematics 4.7).
 
     Every contrast of two arms is a difference of two calibrated predictions, so A - B plus B - C is A - C.
 

@@ -82,7 +82,7 @@ class JointCalibrator(BaseEstimator):  # type: ignore[misc]
 
     The scores :math:`(\chi_k - \chi_0)_k` are regressed jointly on :math:`(1, \theta_1, \ldots, \theta_{K-1})`: the residual of
     any contrast of two arms then has mean zero against any line in the predictions, which calibrating arm by arm does not give
-    (mathematics 13.2).
+    (mathematics 4.7).
 
     Parameters
     ----------

@@ -25,7 +25,7 @@ TOLERANCE = 1e-6
 
 @dataclass(frozen=True)
 class ArmMeans:
-    r"""The mean outcome :math:`E[Y(k) \mid X = x]` under each arm k, by one set of nuisances (mathematics 13).
+    r"""The mean outcome :math:`E[Y(k) \mid X = x]` under each arm k, by one set of nuisances (mathematics 3.14).
 
     One classifier learns the propensities of all arms, which add up to 1, and one regression the outcome of each arm. The effect
     of one arm against another is a difference of two means, so that effects add up.

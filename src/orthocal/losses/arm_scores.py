@@ -19,7 +19,7 @@ class ArmScores:
     r"""Doubly robust scores :math:`\chi_k = \mu_k + 1\{a = k\}(y - \mu_k)/\pi_k`, a row a person, a column an arm.
 
     Their mean over people with the same predictions is the mean outcome had all of them got arm k, so a difference of two columns
-    is the pseudo-outcome of that contrast, and every contrast comes from one set of nuisances (mathematics 13).
+    is the pseudo-outcome of that contrast, and every contrast comes from one set of nuisances (mathematics 3.14).
 
     Parameters
     ----------
