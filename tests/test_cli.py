@@ -183,7 +183,10 @@ def test_every_command_is_explained_with_an_example(capsys):
         (["--prediction", "tau", "--fail-if", "wrong"], "`--fail-if` must be one of 'miscalibrated', 'inconclusive'"),
         (["--prediction", "TAU"], "'TAU' is not. Did you mean 'tau'?"),
         (["--prediction", "tau", "--tolerance", "0"], "`--tolerance` must be a positive number"),
-        (["--prediction", "tau", "--learner", "trees"], "`--learner` must be one of 'boosting', 'linear', 'forest'"),
+        (
+            ["--prediction", "tau", "--learner", "trees"],
+            "`--learner` must be one of 'boosting', 'linear', 'forest', 'stagewise'",
+        ),
         (["--prediction", "tau", "--fold", "5"], "Error: No such option: --fold"),
         ([], "Error: `--prediction` must be given, or for several arms --arm VALUE=COLUMN for each; neither was."),
     ],

@@ -14,8 +14,10 @@ import numpy as np
 import pytest
 from scipy.integrate import quad
 from scipy.stats import norm
+from sklearn.linear_model import LinearRegression, LogisticRegression
 
 from orthocal import OrthocalError, cli, datasets
+from orthocal.datasets import SimulatedData
 from orthocal.experiments import EXPERIMENTS, Claim, Findings, acic, new_experiment, quantiles, reproduce, retirement
 from orthocal.experiments.protocol import true_calibration_error
 from orthocal.experiments.quantile_findings import METHODS, QUANTILES, findings_of
@@ -351,6 +353,33 @@ def test_acic_reduced(tmp_path, capsys, monkeypatch):
     assert [row["draw"] for row in rows] == ["1", "2"]
     assert float(rows[0]["T_base_mse"]) >= float(rows[0]["T_base_error"]) ** 2
     assert capsys.readouterr().out.count("HELD") == 8
+
+
+class Told(LinearRegression):
+    """Predicts the share of the rows it is asked about that it was fitted on, and keeps how many those were."""
+
+    sizes: ClassVar[list[int]] = []
+
+    def fit(self, X, y):
+        self.seen_ = set(X[:, 0])
+        self.sizes.append(len(X))
+        return super().fit(X, y)
+
+    def predict(self, X):
+        return np.array([float(row in self.seen_) for row in X[:, 0]])
+
+
+def test_acic_nuisances_learn_from_training_rows_and_other_folds_only(monkeypatch):
+    """50 rows to calibrate on, 30 others, half of each treated: 20 + 15 rows teach each outcome, none of them its own."""
+    monkeypatch.setattr(Told, "sizes", [])
+    learners = {"outcome": Told(), "propensity": LogisticRegression()}
+    X, treatment = np.arange(80.0)[:, None], np.arange(80) % 2
+    data = SimulatedData(X, np.ones(80) + X[:, 0] / 80, treatment, np.zeros(80), {})
+    judged, fitted = acic.cross_fitted(data, np.arange(50), np.arange(50, 80), 0, learners)
+    assert set(Told.sizes) == {35}
+    assert len(judged) == len(fitted["propensity"]) == 50
+    assert (fitted["outcome_control"] == 0).all()
+    assert (fitted["outcome_treated"] == 0).all()
 
 
 def test_f_equal_to_q_is_the_uncorrected_loss():

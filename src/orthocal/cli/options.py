@@ -136,9 +136,9 @@ class Options:
             "--fail-if", "Exit with code 3 at this status, miscalibrated or inconclusive; may be repeated.", RESULTS
         ),
     ] = None
-    learner: Annotated[str | None, _option("--learner", "Kind of learner: boosting, linear or forest.", LEARNING)] = (
-        None
-    )
+    learner: Annotated[
+        str | None, _option("--learner", "Kind of learner: boosting, linear, forest or stagewise.", LEARNING)
+    ] = None
     folds: Annotated[str, _option("--folds", "Folds of cross-fitting: a number, or a column of labels.", LEARNING)] = (
         "5"
     )

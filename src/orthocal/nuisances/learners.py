@@ -11,7 +11,7 @@ import numpy as np
 from orthocal.errors import OrthocalError, require_inside, require_one_of, require_whole
 from orthocal.folds import REPEATS, seed_of
 from orthocal.nuisances.nuisance import Nuisance
-from orthocal.nuisances.wrapped import Coarse, Standardised
+from orthocal.nuisances.wrapped import Coarse, Stagewise, Standardised
 
 
 @dataclass(frozen=True)
@@ -89,12 +89,18 @@ def default_learner_for_weights(nuisance: Nuisance) -> Any:
 
 def linear_learner(nuisance: Nuisance) -> Any:
     """Return a ridge or logistic regression of standardised covariates, missing ones at their median."""
-    from sklearn.impute import SimpleImputer
     from sklearn.linear_model import LogisticRegression, RidgeCV
+
+    model = LogisticRegression(max_iter=1000) if nuisance.is_probability else RidgeCV(np.logspace(-3, 3, 13))
+    return _of_standardised(model)
+
+
+def _of_standardised(model: Any) -> Any:
+    """The model of standardised covariates, missing ones at their median."""
+    from sklearn.impute import SimpleImputer
     from sklearn.pipeline import make_pipeline
     from sklearn.preprocessing import StandardScaler
 
-    model = LogisticRegression(max_iter=1000) if nuisance.is_probability else RidgeCV(np.logspace(-3, 3, 13))
     return make_pipeline(SimpleImputer(strategy="median", add_indicator=True), StandardScaler(), model)
 
 
@@ -106,7 +112,31 @@ def forest_learner(nuisance: Nuisance) -> Any:
     return forest(n_estimators=200, min_samples_leaf=20)
 
 
-NAMED_LEARNERS: dict[str, Any] = {"boosting": None, "linear": linear_learner, "forest": forest_learner}
+SMALL_LEAVES = {"min_samples_leaf": 5}
+"""Of trees that learn what a lasso leaves; compared with others in benchmarks/acic.md."""
+PENALTIES = np.logspace(0, -2.5, 26)
+"""From where a lasso of standardised columns is empty to where it has most of them."""
+
+
+def stagewise_learner(nuisance: Nuisance) -> Any:
+    """Return a lasso, then boosted trees with small leaves on its residuals; for a probability the default."""
+    from sklearn.ensemble import HistGradientBoostingRegressor
+    from sklearn.linear_model import LassoCV
+
+    if nuisance.is_probability:
+        return default_learner(nuisance)
+    lasso = LassoCV(alphas=PENALTIES, cv=3, max_iter=3000)
+    return Standardised(
+        Stagewise(_of_standardised(lasso), HistGradientBoostingRegressor(**{**SETTINGS, **SMALL_LEAVES}))
+    )
+
+
+NAMED_LEARNERS: dict[str, Any] = {
+    "boosting": None,
+    "linear": linear_learner,
+    "forest": forest_learner,
+    "stagewise": stagewise_learner,
+}
 """Kinds of learners by name; None is the default."""
 
 

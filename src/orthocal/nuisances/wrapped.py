@@ -77,6 +77,33 @@ class Standardised(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         return np.asarray(self.centre_ + self.scale_ * self.model_.predict(X))
 
 
+class Stagewise(RegressorMixin, BaseEstimator):  # type: ignore[misc]
+    """Two regressors in turn: the second learns the residuals of the first, and the prediction is their sum.
+
+    A lasso before boosted trees: trees need many splits to follow a line, and of few rows they get few. The sum stays within
+    the range of the target that was learnt from, as trees alone would: far from the data a line has no bounds.
+
+    Parameters
+    ----------
+    first, second : scikit-learn regressor
+    """
+
+    def __init__(self, first: Any, second: Any) -> None:
+        self.first = first
+        self.second = second
+
+    def fit(self, X: Floats, y: Floats, sample_weight: Floats | None = None) -> Self:
+        """Learn the first, then the second."""
+        self.first_ = fit_weighted(clone(self.first), X, y, sample_weight)
+        self.second_ = fit_weighted(clone(self.second), X, y - self.first_.predict(X), sample_weight)
+        self.low_, self.high_ = float(np.min(y)), float(np.max(y))
+        return self
+
+    def predict(self, X: Floats) -> Floats:
+        """Add what both predict."""
+        return np.asarray(np.clip(self.first_.predict(X) + self.second_.predict(X), self.low_, self.high_))
+
+
 def bare(learner: Any) -> Any:
     """Return the learner inside one that standardises its target; any other as it is."""
     return learner.learner if isinstance(learner, Standardised) else learner
