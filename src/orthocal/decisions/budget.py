@@ -19,7 +19,7 @@ from orthocal.decisions.records import BudgetCurve
 
 POINTS = 101
 """Budgets at which the curves are drawn, from 0 to the spend of the rule that spends most."""
-SEGMENTS = 4096
+SEGMENTS = 1024
 """Runs of steps that are summed in one under multiplier weights; a budget that ends inside one buys it in part."""
 
 

@@ -13,7 +13,7 @@ from orthocal.assessment.compare import moments_of
 from orthocal.assessment.parts import Coefficient
 from orthocal.decisions.allocation import Allocation, allocation, steps_of, unlimited
 from orthocal.decisions.budget import budget_curve_of, walked
-from orthocal.decisions.evidence import Averages, RuleEvidence, Measure, minus, over_best, ratio_of
+from orthocal.decisions.evidence import Averages, Measure, RuleEvidence, minus, over_best, ratio_of
 from orthocal.decisions.people import NO_ONE, People, people_of, require_budget, within_budget
 from orthocal.decisions.records import BudgetCurve, Policy, Ratio, Rule
 from orthocal.decisions.sentences import recommendation_of
