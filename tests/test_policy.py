@@ -36,22 +36,25 @@ def test_by_hand():
     """Gains of call 2, 0, 4 and of mail 1, 3, -1; tau gives call, mail, no one at costs of 1 and 0.5.
 
     Net of cost: 1, 2.5, 0, so a mean of 7/6. Call for everyone: (2 + 0 + 4)/3 - 1 = 1; mail: 1 - 0.5.
-    Promised before costs (3 + 2 + 0)/3, delivered (2 + 3)/3: too little by 0.
+    Promised before costs (4 + 2 + 0)/3, delivered (2 + 3)/3: too much by 1/3.
     """
     scores = scores_of([[1, 3, 2], [1, 1, 4], [1, 5, 0]])
-    found = policy(scores, {"tau": [[3, 1], [0, 2], [0.5, 0.1]]}, cost={"call": 1, "mail": 0.5})
+    found = policy(scores, {"tau": [[4, 1], [0, 2], [0.5, 0.1]]}, cost={"call": 1, "mail": 0.5})
     assert list(found.values) == ["no one", "call for everyone", "mail for everyone", "tau"]
     assert [round(rule.value.value, 12) for rule in found.values.values()] == [0, 1, 0.5, round(7 / 6, 12)]
     tau = found.values["tau"]
     assert tau.value.standard_error == pytest.approx(np.std([1, 2.5, 0], ddof=1) / np.sqrt(3))
-    assert (tau.gain.value, tau.promised, tau.cost) == pytest.approx((5 / 3, 5 / 3, 0.5))
-    assert tau.excess.value == pytest.approx(0)
+    assert (tau.gain.value, tau.promised, tau.cost) == pytest.approx((5 / 3, 2, 0.5))
+    assert tau.excess.value == pytest.approx(1 / 3)
+    assert tau.excess.standard_error == pytest.approx(np.std([2, -1, 0], ddof=1) / np.sqrt(3))
     assert tau.shares == pytest.approx({"call": 1 / 3, "mail": 1 / 3})
     assert found.allocations["tau"].arm.tolist() == [1, 2, 0]
     assert found.baseline.value == 1
     assert tau.over_blanket.value == pytest.approx(1 / 6)
     # Row by row 1, 2.5, 0 less call for everyone: 1, -1, 3.
     assert tau.over_blanket.standard_error == pytest.approx(np.std([0, 3.5, -3], ddof=1) / np.sqrt(3))
+    assert found.recommendation.startswith("Treat everyone with call: choosing by tau gains 0.1667 (")
+    assert found.recommendation.endswith(") more per person.")
     assert tau.return_on_spend.value == pytest.approx(10 / 3)
     assert tau.cost_per_gain.value == pytest.approx(0.3)
 
@@ -206,6 +209,11 @@ def test_the_best_blanket_rule_is_not_known_for_sure():
     ends = [found.mixture({("r", "gain"): 1, (name, "gain"): -1}).interval for name in "ab"]
     assert both.interval[0] == pytest.approx(min(low for low, _ in ends))
     assert both.interval[1] > min(high for _, high in ends) + 0.005
+    columns[2] = 3 * columns[2] - 0.01  # a little worse, and known less well: the lower end is its own
+    found = evidence(columns, "rab")
+    both, near = over_best(found, parts["r"], {"a": parts["a"], "b": parts["b"]})
+    assert near == ("a", "b")
+    assert both.interval[0] == pytest.approx(found.mixture({("r", "gain"): 1, ("b", "gain"): -1}).interval[0])
     far, near = over_best(found, parts["a"], {"b": parts["b"], "r": parts["r"]})  # r is better by 20 standard errors
     assert (near, far.value < 0) == (("r",), True)
 
@@ -287,7 +295,10 @@ def test_the_table_by_hand():
     assert costly["cost"].tolist() == [1.25, 1.25]
     assert costly["cumulative_cost"].tolist() == [0.625, 1.25]
     assert costly["cost_per_gain"][0] == 0.25
-    assert np.isnan(costly["cost_per_gain"][1])
+    alone = policy(scores, {"tau": prediction}, cost={"call": 2.0, "mail": 0.5}).table("tau", bins=4)
+    assert alone["estimated"].tolist() == [6, 4, -2, 2]
+    np.testing.assert_allclose(alone["cost_per_gain"], [0.5 / 6, 0.5, np.nan, 1])
+    assert np.isnan(alone["lower"]).all()
     tied = policy(scores, {"tau": np.ones((4, 2))}).table("tau", bins=4)
     assert tied["n"].tolist() == [4]
 

@@ -139,14 +139,14 @@ def _kept(columns: Sequence[Floats], on: Booleans) -> list[Floats]:
 def _steepest(
     gains: Sequence[Floats], costs: Sequence[Floats], reached: Floats, paid: Floats
 ) -> tuple[Floats, Floats, Floats, Integers]:
-    """Return ratio, gain, cost and arm of the step with the largest gain per cost; of equal ones that which leads furthest."""
+    """Return ratio, gain, cost and arm of the step with the largest gain per cost; a ratio of 0 where none gains."""
     ratio, rise, dearer = np.zeros((3, len(reached)))
     to = np.zeros(len(reached), dtype=np.int64)
     for k, (gain, cost) in enumerate(zip(gains, costs, strict=True), start=1):
         more = np.maximum(gain - reached, 0.0)
         extra = cost - paid
         slope = more / extra  # 0 / 0, an arm that costs and gains nothing, is NaN and never better
-        better = (slope > ratio) | ((slope == ratio) & (more > rise))
+        better = slope > ratio  # an equal one further along is the next step, in the same block
         for best, own in ((ratio, slope), (rise, more), (dearer, extra)):
             np.copyto(best, own, where=better)
         to[better] = k

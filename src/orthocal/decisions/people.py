@@ -199,5 +199,5 @@ def within_budget(people: People, budget: float) -> tuple[People, Floats]:
     """Return people with the names of blanket rules that a budget allows, and the shares of people they reach."""
     shares = affordable(people.mean(people.cost), np.array([budget]))[:, 0]
     named = zip(people.blankets, shares.tolist(), strict=True)
-    names = (name if share == 1 else name.replace("everyone", f"{share:.0%} at random") for name, share in named)
-    return replace(people, blankets=tuple(names)), shares
+    names = tuple(n if share == 1 else f"{n.removesuffix('everyone')}{share:.0%} at random" for n, share in named)
+    return replace(people, blankets=names), shares

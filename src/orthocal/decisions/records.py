@@ -114,6 +114,7 @@ class Policy:
         Mean outcome if no one is treated.
     best_blanket : str
     recommendation : str
+        Which rule to use. Of several predictions it speaks of that with the largest value, and makes no allowance for the choice.
     arms : tuple of str
         Treatments, without the control.
     budget : float or None
