@@ -323,7 +323,7 @@ def test_a_prediction_that_promises_nothing_treats_no_one():
     scores, _ = sample(100)
     found = policy(scores, {"tau": np.full((100, 2), -1.0)}, cost=0.1, budget=0.05, draws=10)
     assert found.values["tau"].value.value == 0
-    assert found.values["tau"].return_on_spend.value is None
+    assert found.values["tau"].return_on_spend is None
     assert "NaN" not in json.dumps(found.to_dict())
 
 

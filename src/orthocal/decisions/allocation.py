@@ -147,8 +147,8 @@ def _steepest(
         extra = cost - paid
         slope = more / extra  # 0 / 0, an arm that costs and gains nothing, is NaN and never better
         better = slope > ratio  # an equal one further along is the next step, in the same block
-        for best, own in ((ratio, slope), (rise, more), (dearer, extra)):
-            np.copyto(best, own, where=better)
+        for best, found in ((ratio, slope), (rise, more), (dearer, extra)):
+            np.copyto(best, found, where=better)
         to[better] = k
     return ratio, rise, dearer, to
 

@@ -65,7 +65,7 @@ def ladder_of(steps: Steps, people: People) -> Ladder:
 
 
 def in_segments(ladder: Ladder) -> Ladder:
-    """Return a ladder whose runs are summed in few segments; steps without a cost stay one of their own."""
+    """Return a ladder whose runs are summed in few segments; steps without a cost stay one segment."""
     starts = ladder.starts
     if len(starts) <= SEGMENTS:
         return ladder
@@ -149,7 +149,7 @@ class Walked:
 
 def walked(people: People, steps: Mapping[str, Steps], budget: float | None, draws: int, random_state: Any) -> Walked:
     """Walk every rule up its budgets, with the same draws for all, so that differences are paired; `budget` is the last point."""
-    ladders = {name: ladder_of(own, people) for name, own in steps.items()}
+    ladders = {name: ladder_of(bought, people) for name, bought in steps.items()}
     total = float(people.weight.sum())
     spent = [float(people.weight[one.row] @ one.columns["cost"]) / total for one in ladders.values()]
     budgets = np.append(np.linspace(0, max(spent), POINTS), max(spent) if budget is None else budget)
@@ -229,5 +229,5 @@ def curve_over_budgets(people: People, *, level: float = 0.95, draws: int = 200,
     >>> curve.budget[[0, 50, 100]], curve.rules["tau"]["gain"][[0, 50, 100]]
     (array([0. , 0.5, 1. ]), array([0. , 1.5, 2. ]))
     """
-    steps = {name: steps_of(own, people.cost) for name, own in people.predictions.items()}
+    steps = {name: steps_of(prediction, people.cost) for name, prediction in people.predictions.items()}
     return budget_curve_of(walked(people, steps, None, draws, random_state), people, level)

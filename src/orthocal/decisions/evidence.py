@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import cache
+from itertools import combinations
 from typing import NamedTuple, Protocol, TypeAlias
 
 import numpy as np
@@ -22,7 +24,7 @@ Parts: TypeAlias = Mapping[Measure, float]
 """A mixture: how often each mean is counted. Means that are not known, as those of treating no one, are 0."""
 NEAR = 3.0
 """Blanket rules within so many paired standard errors of the best may be the best."""
-NORMALS = 100_000
+NORMALS = 40_000
 """Draws from which the critical value of the largest of several normal variables is taken."""
 
 
@@ -99,8 +101,8 @@ class Draws:
 
     def mixture(self, parts: Parts) -> Estimate:
         """Return a mixture of means with its error."""
-        own = counts(parts, self.keys)
-        value, error = float(self.value @ own), float(np.std(self.draws @ own, ddof=1))
+        mix = counts(parts, self.keys)
+        value, error = float(self.value @ mix), float(np.std(self.draws @ mix, ddof=1))
         error *= float(np.sqrt(self.effective / (self.effective - 1)))
         reach = float(t_distribution.ppf((1 + self.level) / 2, self.effective - 1)) * error
         return Estimate(value, error, (value - reach, value + reach), self.effective)
@@ -138,9 +140,12 @@ def over_best(found: RuleEvidence, rule: Parts, blankets: Mapping[str, Parts]) -
 
 def correlations_of(found: RuleEvidence, mixtures: Sequence[Parts]) -> Floats:
     """Return the correlations of estimated mixtures, from the errors of their differences in units of their own errors."""
-    own = [multiplied(parts, 1 / found.mixture(parts).standard_error) for parts in mixtures]
-    square = [[found.mixture(minus(one, other)).standard_error ** 2 for other in own] for one in own]
-    return np.asarray(1 - np.array(square).reshape(len(own), len(own)) / 2)
+    standard = [multiplied(parts, 1 / found.mixture(parts).standard_error) for parts in mixtures]
+    correlations = np.eye(len(standard))
+    for i, j in combinations(range(len(standard)), 2):
+        apart = found.mixture(minus(standard[i], standard[j])).standard_error
+        correlations[i, j] = correlations[j, i] = 1 - apart**2 / 2
+    return correlations
 
 
 def multiplied(parts: Parts, by: float) -> dict[Measure, float]:
@@ -154,9 +159,14 @@ def largest_of(correlations: Floats, tail: float, effective: float) -> float:
         return float(t_distribution.isf(tail, effective - 1))
     size, direction = np.linalg.eigh(correlations)
     root = direction * np.sqrt(np.maximum(size, 0.0))
-    normals = np.random.default_rng(0).standard_normal((NORMALS, len(size)))
-    critical = float(np.quantile((normals @ root.T).max(axis=1), 1 - tail))
+    critical = float(np.quantile((root @ _normals(len(size))).max(axis=0), 1 - tail))
     return as_t_quantile(critical, effective)
+
+
+@cache
+def _normals(count: int) -> Floats:
+    """Return the same independent normal variables each time."""
+    return np.random.default_rng(0).standard_normal((count, NORMALS))
 
 
 def as_t_quantile(critical: float, effective: float) -> float:

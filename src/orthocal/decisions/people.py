@@ -132,10 +132,10 @@ def costs_of(cost: Any, scores: ArmScores) -> Floats:
     """Return what each treatment costs each person; numbers are not copied for every row."""
     arms, n = scores.treatments, len(scores)
     if isinstance(cost, Mapping):
-        odd = [arm for arm in [*cost, *arms] if arm not in cost or arm not in arms]
-        if odd:
+        wrong = [arm for arm in [*cost, *arms] if arm not in cost or arm not in arms]
+        if wrong:
             named = ", ".join(repr(arm) for arm in arms)
-            raise OrthocalError(f"`cost` by arm must name each of {named} and nothing else; {odd[0]!r} breaks that.")
+            raise OrthocalError(f"`cost` by arm must name each of {named} and nothing else; {wrong[0]!r} breaks that.")
         columns = [_cost(cost[arm], n, f"cost[{arm!r}]") for arm in arms]
     else:
         columns = [_cost(cost, n, "cost")] * len(arms)

@@ -78,12 +78,12 @@ def policy(
     require_whole(draws, 2, "draws")
     people = people_of(scores, predictions, cost, spend)
     if budget is None:
-        allocations = {name: unlimited(own, people.cost) for name, own in people.predictions.items()}
+        allocations = {name: unlimited(prediction, people.cost) for name, prediction in people.predictions.items()}
         return _concluded(_without_limit(people.counted, level), people, allocations, None)
     require_budget(budget, people)
     people, shares = within_budget(people, budget)
-    steps = {name: steps_of(own, people.cost) for name, own in people.predictions.items()}
-    allocations = {name: allocation(own, people.weight, budget) for name, own in steps.items()}
+    steps = {name: steps_of(prediction, people.cost) for name, prediction in people.predictions.items()}
+    allocations = {name: allocation(bought, people.weight, budget) for name, bought in steps.items()}
     way = walked(people, steps, budget, draws, random_state)
     curve = budget_curve_of(way, people, level)
     judged = _Judged(way.evidence(-1, level), {"gain": 1.0}, shares, _baseline(people.counted, level), curve)
@@ -143,8 +143,8 @@ def _concluded(judged: _Judged, people: People, allocations: dict[str, Allocatio
         values[name] = _rule(judged, name, people, judged.shares[k] * (np.arange(len(people.arms)) == k))
     best = max(values, key=lambda name: values[name].value.value)
     blankets = list(values)
-    for name, own in allocations.items():
-        shares = own.shares(people.weight, len(people.arms))
+    for name, given in allocations.items():
+        shares = given.shares(people.weight, len(people.arms))
         values[name] = _rule(judged, name, people, shares, blankets)
     return Policy(
         values=values,
@@ -176,13 +176,13 @@ def _rule(judged: _Judged, name: str, people: People, shares: Floats, blankets: 
         excess=found.mixture(minus(promised, gain)).coefficient if blankets else None,
         over_blanket=over[0] if over else None,
         blankets=over[1] if over else (),
-        **_ratios(found, name, people),
+        **(_ratios(found, name, people) if shares.any() else {}),
     )
 
 
 def _ratios(found: RuleEvidence, name: str, people: People) -> dict[str, Ratio]:
-    """Return gain per unit spent and its inverse, where something is spent."""
-    if name == NO_ONE or not (people.spend is not None or people.has_cost):
+    """Return gain per unit spent and its inverse, where anything costs something."""
+    if people.spend is None and not people.has_cost:
         return {}
     gain, spend = {(name, "gain"): 1.0}, {(name, "cost" if people.spend is None else "spend"): 1.0}
     return {"return_on_spend": ratio_of(found, gain, spend), "cost_per_gain": ratio_of(found, spend, gain)}

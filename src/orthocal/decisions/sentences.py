@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from orthocal.assessment.parts import Coefficient
-from orthocal.decisions.people import NO_ONE
 from orthocal.decisions.records import Rule
 from orthocal.formats import between, estimate, number
 
@@ -18,7 +17,7 @@ def recommendation_of(rules: Mapping[str, Rule], best_blanket: str) -> str:
     assert gain is not None  # noqa: S101
     if gain.interval[0] > 0:
         more = estimate(gain.value, gain.interval)
-        rival = "treating no one" if best_blanket == NO_ONE else best_blanket
+        rival = best_blanket if rules[best_blanket].share_treated > 0 else "treating no one"
         return f"Choose by {best.name}: it gains {more} more per person than {rival}, the best blanket rule."
     return f"{_order(rules[best_blanket])}: choosing by {best.name} gains {_more_or_less(gain)} per person."
 
@@ -31,7 +30,7 @@ def _more_or_less(gain: Coefficient) -> str:
 
 def _order(rule: Rule) -> str:
     """Return a blanket rule as an order."""
-    if rule.name == NO_ONE:
+    if rule.share_treated == 0:
         return "Treat no one"
     arm, share = max(rule.shares.items(), key=lambda one: one[1])
     whom = "everyone" if share == 1 else f"{share:.0%} of people at random"
