@@ -1,4 +1,4 @@
-"""Who gets which arm within a budget: a knapsack with several choices for each person (Sverdrup and others 2023)."""
+"""Who gets which arm within a budget: a knapsack with several choices for each person (mathematics 10.8)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Curves of what rules gain over the budget, with standard errors by a multiplier bootstrap (Sverdrup and others 2023)."""
+"""Curves of what rules gain over the budget, with standard errors by a multiplier bootstrap (mathematics 10.8)."""
 
 from __future__ import annotations
 

@@ -37,7 +37,7 @@ def policy(
     A rule d gives each person the arm with the largest predicted gain less cost, or the control where none is above 0; with a
     budget, people and arms in the order of predicted gain per cost, until it is spent (`allocation`). Whatever a rule was made
     from, it is valued by the scores: its gain is the mean of :math:`\chi_{d} - \chi_0`, so the rows must be unseen by the model
-    and by the map. Intervals of differences are paired.
+    and by the map. Intervals of differences are paired (mathematics 10.8).
 
     Parameters
     ----------
@@ -72,7 +72,7 @@ def policy(
     >>> scores = ArmScores(arms=("none", "call", "mail"), values=values, weight=np.ones(2000))
     >>> found = policy(scores, {"tau": effect}, cost={"call": 0.5, "mail": 0.1})
     >>> print(found.recommendation)
-    Choose by tau: it gains 0.5259 (0.4702 to 0.5893) more per person than treating no one, the best blanket rule.
+    Choose by tau: it gains 0.5259 (0.4702 to 0.5894) more per person than treating no one, the best blanket rule.
     """
     require_inside(level, 0, 1, "level")
     require_whole(draws, 2, "draws")
