@@ -121,9 +121,10 @@ def minus(one: Parts, other: Parts, scale: float = 1.0) -> dict[Measure, float]:
 def over_best(found: RuleEvidence, rule: Parts, blankets: Mapping[str, Parts]) -> tuple[Coefficient, tuple[str, ...]]:
     r"""Return the gain of a rule over the best blanket rule, :math:`\min_k (V - V_k)`, and the rules that may be the best.
 
-    The best is chosen from the same rows (mathematics 10.8), so the interval is for the minimum over all that are near it. Its lower end,
-    :math:`\min_k (d_k - t s_k)`, needs no allowance: it is above the truth only if the end of the truly best is. Its upper end,
-    :math:`\min_k (d_k + c s_k)`, does: c is the critical value of the largest of the paired differences together (sup-t).
+    The best is chosen from the same rows (mathematics 10.8), so the interval is for the minimum over all that are near it. Its
+    lower end, :math:`\min_k (d_k - t s_k)`, needs no allowance: it is above the truth only if the end of the truly best is. Its
+    upper end, :math:`\min_k (d_k + c s_k)`, does: c is the critical value of the largest of the paired differences together
+    (sup-t).
     """
     value = {name: found.mixture(parts).value for name, parts in blankets.items()}
     best = max(value, key=lambda name: value[name])
