@@ -113,9 +113,9 @@ def counts(parts: Parts, keys: Sequence[Measure]) -> Floats:
     return np.array([parts.get(key, 0.0) for key in keys], dtype=np.float64)
 
 
-def minus(one: Parts, other: Parts, scale: float = 1.0) -> dict[Measure, float]:
-    """Return one mixture less another, which is multiplied by `scale`."""
-    return {key: one.get(key, 0.0) - scale * other.get(key, 0.0) for key in {**one, **other}}
+def minus(one: Parts, other: Parts) -> dict[Measure, float]:
+    """Return one mixture less another."""
+    return {key: one.get(key, 0.0) - other.get(key, 0.0) for key in {**one, **other}}
 
 
 def over_best(found: RuleEvidence, rule: Parts, blankets: Mapping[str, Parts]) -> tuple[Coefficient, tuple[str, ...]]:
