@@ -41,7 +41,7 @@ def draw(design, n, rng, *, truth=False):
     cost = np.column_stack([np.full(n, 0.15), 0.15 + 0.1 * x[:, 2]])
     spent = np.column_stack([np.zeros(n), cost * (1 + x[:, :2] / 2)])
     predictions = {"tau": 1.3 * effect + 0.2 * np.sin(5 * x[:, :2]), "other": effect[:, ::-1] + 0.1}
-    scores = values = mean
+    values = mean
     if not truth:
         odds = np.exp(np.column_stack([np.zeros(n), x[:, :2] / 2]))
         chance = odds / odds.sum(axis=1, keepdims=True)
@@ -93,12 +93,12 @@ def covered(design, seed, n):
         for one in (without, within)
         for name, (_, ends) in quantities(one).items()
     }
-    for name, own, true in (
+    for name, band, true in (
         ("band of the curve", within.curve.rules["tau"], curve.rules["tau"]),
         ("band of the difference", within.curve.differences["other - tau"], curve.differences["other - tau"]),
     ):
         at = np.interp(within.curve.budget, curve.budget, true["gain"])
-        found[name] = bool(((own["band_lower"] <= at) & (at <= own["band_upper"]))[1:].all())
+        found[name] = bool(((band["band_lower"] <= at) & (at <= band["band_upper"]))[1:].all())
     return found
 
 
@@ -111,8 +111,11 @@ def coverages(design, n, runs=RUNS):
 @pytest.mark.parametrize("n", [1000, 4000])
 @pytest.mark.parametrize("design", list(AVERAGES))
 def test_intervals_cover_the_truth(design, n):
+    """Bands hold at many points at once, and gains over the best blanket rule allow for all that may be it: both may cover more."""
     found = coverages(design, n)
     print(design, n, found)
     least, most = (binom.ppf(q, RUNS, share) / RUNS for q, share in ((0.005, 0.93), (0.995, 0.97)))
-    bands = {name for name in found if name.startswith("band")}
-    assert {name: share for name, share in found.items() if not least <= share <= (1 if name in bands else most)} == {}
+    assert {name: share for name, share in found.items() if share < least} == {}
+    plain = {name: share for name, share in found.items() if not name.startswith(("band", "over"))}
+    assert {name: share for name, share in plain.items() if share > most} == {}
+    assert max(share for name, share in found.items() if name.startswith("over")) < 0.99
