@@ -28,7 +28,7 @@ def draw(design, n, rng, *, truth=False):
     """Draw rows; with `truth` the scores are the true conditional means.
 
     Effects are a_k + x_k/2 with x uniform on (-1, 1), so that average effects are those of `AVERAGES`. Clusters of 1 to 19 rows
-    share a deviation of the outcome and of the covariates.
+    get the same treatment and share a deviation of the outcome and half of the covariates.
     """
     groups = np.repeat(np.arange(n), rng.integers(1, 20, n))[:n] if design == "clusters" else None
     x = rng.uniform(-1, 1, (n, 3))
@@ -43,9 +43,10 @@ def draw(design, n, rng, *, truth=False):
     predictions = {"tau": 1.3 * effect + 0.2 * np.sin(5 * x[:, :2]), "other": effect[:, ::-1] + 0.1}
     values = mean
     if not truth:
-        odds = np.exp(np.column_stack([np.zeros(n), x[:, :2] / 2]))
+        odds = np.exp(np.column_stack([np.zeros(n), x[:, :2] / 2])) if groups is None else np.ones((n, 3))
         chance = odds / odds.sum(axis=1, keepdims=True)
         got = (rng.random((n, 1)) > np.cumsum(chance, axis=1)[:, :2]).sum(axis=1)
+        got = got if groups is None else got[groups]
         mine = np.arange(3) == got[:, None]
         noise = rng.lognormal(0, 1, n) - np.exp(0.5) if design == "skewed" else rng.standard_normal(n)
         values = mean + mine * (noise + shared)[:, None] / chance
@@ -111,7 +112,7 @@ def coverages(design, n, runs=RUNS):
 @pytest.mark.parametrize("n", [1000, 4000])
 @pytest.mark.parametrize("design", list(AVERAGES))
 def test_intervals_cover_the_truth(design, n):
-    """Bands hold at many points at once, and gains over the best blanket rule allow for all that may be it: both may cover more."""
+    """Bands hold at many points at once, gains over the best blanket rule allow for all that may be it: they may cover more."""
     found = coverages(design, n)
     print(design, n, found)
     least, most = (binom.ppf(q, RUNS, share) / RUNS for q, share in ((0.005, 0.93), (0.995, 0.97)))
