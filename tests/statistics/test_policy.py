@@ -108,15 +108,17 @@ def coverages(design, n, runs=RUNS):
     return {name: float(np.mean([one[name] for one in every])) for name in every[0]}
 
 
+CAUTIOUS = ("band", "over the best", "cost per gain")
+"""They may cover more: bands hold at many points at once, gains over the best blanket rule allow for all that may be it, and where
+a gain is not distinguishable from 0 the cost per gain has no interval."""
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("n", [1000, 4000])
 @pytest.mark.parametrize("design", list(AVERAGES))
 def test_intervals_cover_the_truth(design, n):
-    """Bands hold at many points at once, gains over the best blanket rule allow for all that may be it: they may cover more."""
     found = coverages(design, n)
     print(design, n, found)
     least, most = (binom.ppf(q, RUNS, share) / RUNS for q, share in ((0.005, 0.93), (0.995, 0.97)))
-    assert {name: share for name, share in found.items() if share < least} == {}
-    plain = {name: share for name, share in found.items() if not name.startswith(("band", "over"))}
-    assert {name: share for name, share in plain.items() if share > most} == {}
-    assert max(share for name, share in found.items() if name.startswith("over")) < 0.99
+    ends = {name: (least, 0.995 if name.startswith(CAUTIOUS) else most) for name in found}
+    assert {name: share for name, share in found.items() if not ends[name][0] <= share <= ends[name][1]} == {}
