@@ -9,6 +9,7 @@ import sys
 from importlib.metadata import version
 from pathlib import Path
 
+import decisions
 import floors
 import peers
 import pipelines
@@ -22,7 +23,9 @@ def main() -> None:
     asked.add_argument("--full", action="store_true", help="also what takes a peer many minutes")
     asked.add_argument("--only", default="", help="benchmarks whose name contains this")
     options = asked.parse_args()
-    chosen = {**floors.BENCHMARKS, **peers.BENCHMARKS, **pipelines.BENCHMARKS, **(floors.FULL if options.full else {})}
+    modules = (floors, decisions, peers, pipelines)
+    chosen = {name: one for module in modules for name, one in module.BENCHMARKS.items()}
+    chosen |= floors.FULL if options.full else {}
     results = json.loads(RESULTS.read_text()).get("ratios", {}) if options.only and RESULTS.exists() else {}
     missed = []
     for name, (work, target) in chosen.items():

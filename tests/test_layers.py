@@ -28,7 +28,9 @@ LAYERS = {
     "effects": 3,
     "orthogonal": 4,
     "assessment": 5,
+    "drawing": 5,
     "calibration": 6,
+    "decisions": 6,
     "mapfile": 5,
     "export": 6,
     "joint_export": 6,
@@ -45,7 +47,13 @@ LAYERS = {
     "cli": 10,
     "__main__": 11,
 }
-UPWARD = {("assessment", "plots"), ("assessment", "reporting"), ("calibration", "reporting"), ("study", "reporting")}
+UPWARD = {
+    ("assessment", "plots"),
+    ("assessment", "reporting"),
+    ("calibration", "reporting"),
+    ("decisions", "reporting"),
+    ("study", "reporting"),
+}
 
 
 def imports():

@@ -9,7 +9,11 @@ from scipy.optimize import isotonic_regression
 from orthocal import CausalCalibrator, Histogram, Isotonic, Linear, QuadraticLoss, assess
 from orthocal.arrays import FEW, step_of
 from orthocal.datasets import simulate_cate
+from orthocal.decisions.allocation import steps_of
+from orthocal.decisions.budget import ladder_of, walked
+from orthocal.decisions.people import people_of
 from orthocal.folds import draw_folds
+from orthocal.losses.arm_scores import ArmScores
 from orthocal.observations import observe
 
 ROWS = 200_000
@@ -92,3 +96,28 @@ def test_steps_are_found_alike_whichever_way_is_faster(count):
     edges = np.unique(rng.standard_normal(count))
     values = np.concatenate([rng.standard_normal(1000), edges, np.nextafter(edges, np.inf)])
     np.testing.assert_array_equal(step_of(values, edges), np.searchsorted(edges, values, side="left"))
+
+
+@pytest.fixture(scope="module")
+def arms():
+    """People with five arms, and the work of ordering them and walking the curve over budgets once."""
+    rng = np.random.default_rng(0)
+    prediction, cost = rng.standard_normal((ROWS, 5)), rng.exponential(size=(ROWS, 5))
+    values = np.column_stack([np.zeros(ROWS), prediction]) + rng.standard_normal((ROWS, 6))
+    scores = ArmScores(arms=tuple(range(6)), values=values, weight=np.ones(ROWS))
+    people = people_of(scores, {"tau": prediction}, {k + 1: cost[:, k] for k in range(5)})
+    budgets = np.linspace(0, 0.5, 101)
+    own = people.predictions["tau"]
+    return people, lambda: ladder_of(steps_of(own, people.cost), people).at(people.weight, ROWS, budgets)
+
+
+def test_curve_over_budgets(arms):
+    people, curve = arms
+    ratios = (people.predictions["tau"] / people.cost).ravel()
+    assert ratio(curve, lambda: np.argsort(ratios)) < 6
+
+
+def test_draws_of_the_curve_over_budgets(arms):
+    people, curve = arms
+    steps = {"tau": steps_of(people.predictions["tau"], people.cost)}
+    assert ratio(lambda: walked(people, steps, 0.2, 20, 0), curve) < 12

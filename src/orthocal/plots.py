@@ -12,6 +12,9 @@ from orthocal.arrays import Floats
 from orthocal.assessment import Assessment
 from orthocal.assessment.bin_table import hull, reaches
 from orthocal.assessment.status import SHARE
+from orthocal.decisions.pictures import budget_curve, policy_values, top_shares
+from orthocal.drawing import ACCENT, GREY, INK
+from orthocal.drawing import axes_or_new as _axes
 from orthocal.errors import OrthocalError
 from orthocal.maps import Map
 
@@ -19,7 +22,22 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-INK, GREY, ACCENT = "#1b1b1b", "#8a8a8a", "#0b5fa5"
+__all__ = [
+    "before_and_after",
+    "budget_curve",
+    "calibration_map",
+    "contrasts",
+    "decision_curve",
+    "forest",
+    "on_one_scale",
+    "overlap",
+    "overlay",
+    "policy_values",
+    "reliability",
+    "residuals",
+    "top_shares",
+]
+
 MOST_COLUMNS = 3
 
 
@@ -184,10 +202,6 @@ def on_one_scale(axes: Sequence[Axes], *, square: bool) -> None:
     for ax in axes:
         ax.set_xlim(min(across), max(across))
         ax.set_ylim(min(up), max(up))
-
-
-def _axes(ax: Axes | None, size: tuple[float, float]) -> Axes:
-    return plt.subplots(figsize=size, layout="constrained")[1] if ax is None else ax
 
 
 def _labelled(ax: Axes, assessment: Assessment, x: str, y: str) -> Axes:

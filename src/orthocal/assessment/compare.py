@@ -52,6 +52,10 @@ class Moments(NamedTuple):
         between = np.outer(gap, gap) * (self.units * other.units / units)
         return Moments(units, self.total + other.total, self.scatter + other.scatter + between)
 
+    def mixed(self, mixture: Floats) -> Moments:
+        """Of mixtures of the columns, one a row of `mixture`; the first must be that of the weights alone."""
+        return Moments(self.units, mixture @ self.total, mixture @ self.scatter @ mixture.T)
+
     def mean(self, column: int, level: float) -> tuple[float, float, tuple[float, float], float]:
         """Return a column's sum over that of the weights, with standard error, interval and effective number of units."""
         total = float(self.total[WEIGHT])
@@ -72,6 +76,10 @@ class Clusters(NamedTuple):
     def merge(self, other: Clusters) -> Clusters:
         """Of both."""
         return Clusters(*merged([self, other]))
+
+    def mixed(self, mixture: Floats) -> Clusters:
+        """Of mixtures of the columns, one a row of `mixture`; the first must be that of the weights alone."""
+        return Clusters(self.codes, mixture @ self.sums)
 
     @property
     def total(self) -> Floats:

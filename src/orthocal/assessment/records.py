@@ -192,7 +192,7 @@ class Assessment:
         """Return everything as plain numbers, strings, lists and dicts, ready for JSON."""
         from orthocal.reporting.figures import figures_of
 
-        plain = _plain(self)
+        plain = as_plain(self)
         del plain["predictions"]
         return {**plain, "figures": [line._asdict() for line in figures_of(self)]}
 
@@ -263,7 +263,7 @@ class Comparison:
         """Return everything as plain numbers and strings, ready for JSON."""
         from orthocal.reporting.figures import comparison_figures
 
-        return {**_plain(self), "figures": [line._asdict() for line in comparison_figures(self)]}
+        return {**as_plain(self), "figures": [line._asdict() for line in comparison_figures(self)]}
 
     def _repr_html_(self) -> str:
         from orthocal.reporting.notebook import comparison_html
@@ -271,16 +271,17 @@ class Comparison:
         return comparison_html(self)
 
 
-def _plain(value: Any) -> Any:
+def as_plain(value: Any) -> Any:
+    """Return a record as plain numbers, strings, lists and dicts, ready for JSON."""
     if hasattr(value, "to_dict") and not isinstance(value, Assessment | Comparison):
-        return _plain(value.to_dict())
+        return as_plain(value.to_dict())
     if is_dataclass(value):
-        return {field.name: _plain(getattr(value, field.name)) for field in fields(value)}
+        return {field.name: as_plain(getattr(value, field.name)) for field in fields(value)}
     if isinstance(value, dict):
-        return {key: _plain(entry) for key, entry in value.items()}
+        return {key: as_plain(entry) for key, entry in value.items()}
     if isinstance(value, np.ndarray):
         # NaN is what a column does not show.
         return [None if empty else entry for entry, empty in zip(value.tolist(), np.isnan(value), strict=True)]
     if isinstance(value, tuple | list):
-        return [_plain(entry) for entry in value]
+        return [as_plain(entry) for entry in value]
     return value.item() if isinstance(value, np.generic) else value

@@ -12,10 +12,10 @@ import numpy as np
 from orthocal.arrays import Floats
 from orthocal.assessment.bins import binned
 from orthocal.assessment.error import squared_error
+from orthocal.drawing import ACCENT, GREY, INK
 from orthocal.errors import require_one_of
 from orthocal.losses import QuadraticLoss
 from orthocal.nuisances.learners import SETTINGS
-from orthocal.plots import ACCENT, GREY, INK
 from orthocal.reporting.page.document import Picture
 from orthocal.reporting.page.render import picture
 

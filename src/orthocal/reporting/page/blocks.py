@@ -145,9 +145,10 @@ HOW_TO_READ = (
 def before_after_pictures(before: Assessment, after: Assessment, place: str = "reliability") -> Pictures:
     """Draw two reliability curves on the same scale; pictures of one page differ by their place."""
     from orthocal import plots
+    from orthocal.drawing import GREY
 
     axes = [
-        plots.reliability(before, title="before", color=plots.GREY, marker="s"),
+        plots.reliability(before, title="before", color=GREY, marker="s"),
         plots.reliability(after, title="after"),
     ]
     plots.on_one_scale(axes, square=before.curve is not None)

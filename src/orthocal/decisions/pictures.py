@@ -1,0 +1,108 @@
+"""Pictures of policies: what rules are worth, gains over the budget, and the table of top shares."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from orthocal.decisions.records import Policy, Rule
+from orthocal.drawing import ACCENT, GREY, INK, axes_or_new
+from orthocal.errors import OrthocalError
+from orthocal.formats import estimate
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+COLOURS = (ACCENT, "#c2571a", "#2f7d4f", "#7b4fa3", "#a3324b")
+MOST_LABELS, MOST_BESIDE = 13, 4
+"""Labels under the bins, and entries in a line of a legend, that do not overlap."""
+DASHES: tuple[Any, ...] = ("-", (0, (6, 2)), (0, (3, 1.5)), (0, (6, 2, 1.5, 2)), (0, (1, 1.2)))
+
+
+def policy_values(policy: Policy, ax: Axes | None = None) -> Axes:
+    """Draw what each rule is worth with its interval: blanket rules black, rules by prediction in colour.
+
+    The dashed line is at the best blanket rule; what a prediction gains over it, with its paired interval, is on the right.
+    """
+    rules = list(policy.values.values())
+    ax = axes_or_new(ax, (7.6, 1.2 + 0.42 * len(rules)))
+    ax.axvline(policy.values[policy.best_blanket].value.value, color=GREY, linewidth=1, linestyle=(0, (5, 3)), zorder=1)
+    for place, rule in enumerate(reversed(rules)):
+        colour = INK if rule.over_blanket is None else ACCENT
+        ax.plot(rule.value.interval, [place, place], color=colour, linewidth=2.2, solid_capstyle="butt")
+        ax.plot([rule.value.value], [place], marker="o", markersize=6.5, color=colour)
+        if rule.over_blanket is not None:
+            _beside(ax, place, estimate(rule.over_blanket.value, rule.over_blanket.interval))
+    _beside(ax, sum(rule.over_blanket is not None for rule in rules), "over the best blanket rule:")
+    ax.set_yticks(range(len(rules)), [_named(rule) for rule in reversed(rules)])
+    ax.set_ylim(-0.6, len(rules) - 0.4)
+    within = "less the cost" if policy.budget is None else f"within a budget of {policy.budget:.4g}"
+    ax.set_xlabel(f"gain per person over treating no one, {within}")
+    ax.tick_params(axis="y", length=0)
+    ax.spines[["top", "right", "left"]].set_visible(False)
+    return ax
+
+
+def _beside(ax: Axes, place: int, text: str) -> None:
+    """Write on the right of the axes."""
+    ax.text(1.02, place, text, transform=ax.get_yaxis_transform(), va="center", fontsize="small", color=INK)
+
+
+def _named(rule: Rule) -> str:
+    return rule.name if rule.over_blanket is None else f"by {rule.name} ({rule.share_treated:.0%} treated)"
+
+
+def budget_curve(policy: Policy, ax: Axes | None = None) -> Axes:
+    """Draw what each rule gains over the budget, with simultaneous bands.
+
+    Grey is the best single arm at each budget, for everyone or for as many people, drawn at random, as the budget allows.
+    """
+    if policy.curve is None:
+        raise OrthocalError("A curve over budgets must have a budget; give one to policy(..., budget=...).")
+    ax, curve = axes_or_new(ax, (6.4, 4.6)), policy.curve
+    for colour, dash, (name, columns) in zip(COLOURS * 9, DASHES * 9, curve.rules.items(), strict=False):
+        ax.fill_between(
+            curve.budget, columns["band_lower"], columns["band_upper"], color=colour, alpha=0.14, linewidth=0
+        )
+        ax.plot(curve.budget, columns["gain"], color=colour, linestyle=dash, linewidth=2, label=f"by {name}")
+    single = np.max([np.zeros(len(curve.budget)), *curve.blankets.values()], axis=0)
+    label = "at random" if len(curve.blankets) == 1 else "best single arm"
+    ax.plot(curve.budget, single, color=GREY, linestyle=(0, (5, 3)), linewidth=1.4, label=label)
+    ax.set(xlabel="budget: mean cost per person", ylabel="gain per person over treating no one")
+    ax.margins(x=0)
+    _mark(ax, policy.budget or 0.0)
+    return _with_legend(ax, len(curve.rules) + 1)
+
+
+def _mark(ax: Axes, budget: float) -> None:
+    """Mark the budget by a line, with its name on the side where there is room."""
+    ax.axvline(budget, color=INK, linewidth=0.8)
+    side = "right" if budget > sum(ax.get_xlim()) / 2 else "left"
+    ax.text(budget, 0.01, " budget ", transform=ax.get_xaxis_transform(), fontsize="small", color=INK, ha=side)
+
+
+def top_shares(policy: Policy, rule: str, ax: Axes | None = None, *, bins: int = 10) -> Axes:
+    """Draw the estimated gain of people from the most promising down, bin by bin, with intervals, and what was predicted."""
+    table = policy.table(rule, bins)
+    ax, place = axes_or_new(ax, (6.8, 4.4)), np.arange(len(table["share"]))
+    reach = np.nan_to_num([table["estimated"] - table["lower"], table["upper"] - table["estimated"]])
+    ax.bar(place, table["estimated"], width=0.72, color=ACCENT, alpha=0.45, label="estimated, with interval")
+    ax.errorbar(place, table["estimated"], yerr=reach, linestyle="none", color=INK, elinewidth=1.3)
+    ax.plot(place, table["predicted"], linestyle="none", marker="D", markersize=6, color=COLOURS[1], label="predicted")
+    ax.axhline(0, color=INK, linewidth=0.8)
+    shown = place[:: -1 - len(place) // MOST_LABELS]
+    ax.set_xticks(shown, [f"{table['share'][k]:.0%}" for k in shown])
+    order = "predicted gain per cost" if policy.people.has_cost else "predicted gain"
+    ax.set_xlabel(f"share of people, those with the highest {order} by {rule} first")
+    ax.set_ylabel("gain per person of the bin, before costs")
+    return _with_legend(ax, 2)
+
+
+def _with_legend(ax: Axes, entries: int) -> Axes:
+    """Put the legend above the axes, where it hides nothing."""
+    ax.legend(
+        frameon=False, fontsize="small", loc="lower center", bbox_to_anchor=(0.5, 1.0), ncols=min(entries, MOST_BESIDE)
+    )
+    ax.spines[["top", "right"]].set_visible(False)
+    return ax
