@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from orthocal.arrays import Floats
+from orthocal.arrays import ROUNDING, Floats
 from orthocal.assessment.compare import WEIGHT, Clusters, Moments, loss_change, moments_of
 from orthocal.assessment.confidence_set import ConfidenceSet, Pairs, confidence_set, paired, rows_to_separate
 from orthocal.assessment.parts import Coefficient
@@ -165,8 +165,7 @@ def leaderboard_of(entries: Sequence[Entry], loss: Any, settings: Settings, shar
     entries, loss = _that_count(entries, loss)
     rules = {} if settings.cost is None else blanket_gains(loss, settings.cost)
     gains = [] if settings.cost is None else [decided_gain(loss, one.prediction, settings.cost) for one in entries]
-    changes = [loss_change(loss, entries[0].prediction, one.prediction) for one in entries]
-    sums = moments_of([loss.weight, *changes, *gains, *rules.values()], loss.groups)
+    sums = moments_of([loss.weight, *_changes(entries, loss), *gains, *rules.values()], loss.groups)
     judged = _Judged(sums, Pairs.of(sums, len(entries)), tuple(rules), settings.level)
     found = confidence_set(judged.pairs, settings.level, random_state=settings.random_state)
     rivals = [_rival(judged, place, one, found, len(loss) / share) for place, one in enumerate(entries)]
@@ -186,6 +185,21 @@ def _that_count(entries: Sequence[Entry], loss: Any) -> tuple[list[Entry], Any]:
     if len(rows) == len(loss):
         return list(entries), loss
     return [one._replace(prediction=one.prediction[rows]) for one in entries], loss[rows]
+
+
+def _changes(entries: Sequence[Entry], loss: Any) -> list[Floats]:
+    """Return the relative losses; predictions that differ by rounding alone get the same, for rounding decides nothing."""
+    found: list[tuple[Floats, Floats]] = []
+    for one in entries:
+        same = next((change for known, change in found if _is_nearly_same(known, one.prediction)), None)
+        change = loss_change(loss, entries[0].prediction, one.prediction) if same is None else same
+        found.append((one.prediction, change))
+    return [change for _, change in found]
+
+
+def _is_nearly_same(one: Floats, other: Floats) -> bool:
+    size = max(float(np.abs(one).max()), float(np.abs(other).max()))
+    return bool(np.abs(one - other).max() <= ROUNDING * size)
 
 
 @dataclass(frozen=True, eq=False)
