@@ -49,6 +49,7 @@ from orthocal.orthogonal import orthogonal_loss as orthogonal_loss
 from orthocal.reporting.page import report as report
 from orthocal.study import Calibration as Calibration
 from orthocal.study import Check as Check
+from orthocal.study import Choice as Choice
 from orthocal.study import Recommendation as Recommendation
 from orthocal.study import Study as Study
 

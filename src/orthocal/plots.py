@@ -129,7 +129,14 @@ def leaderboard(rivals: Sequence[Rival], ax: Axes | None = None, *, level: float
         if loss.value > high:
             words = f"{loss.value:.3g} \N{RIGHTWARDS ARROW}"
             ax.text(
-                0.985, place, words, transform=ax.get_yaxis_transform(), ha="right", va="center", color=look["color"], bbox=PAPER
+                0.985,
+                place,
+                words,
+                transform=ax.get_yaxis_transform(),
+                ha="right",
+                va="center",
+                color=look["color"],
+                bbox=PAPER,
             )
             continue
         ax.plot(loss.interval, [place, place], color=look["color"], linewidth=2.2, solid_capstyle="butt", zorder=2)
@@ -154,6 +161,8 @@ LOOKS: dict[str, dict[str, Any]] = {
     "same for everyone": {"color": GREY, "marker": "D"},
 }
 """How rivals are drawn."""
+PAPER = {"facecolor": "white", "edgecolor": "none", "pad": 1.5}
+"""What hides lines behind words."""
 FARTHEST = 3
 """Widths of the better rivals beyond which a worse one is only written."""
 

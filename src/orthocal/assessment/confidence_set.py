@@ -41,7 +41,7 @@ def paired(found: Moments | Clusters, one: int, other: int | None, level: float)
 
 
 @dataclass(frozen=True, eq=False)
-class Pairs:
+class PairedLosses:
     """Paired differences of the mean losses of rivals, each an array of shape (rivals, rivals).
 
     Losses are relative to that of the first rival, whose own is 0 in every row, so that no difference of large numbers is taken.
@@ -61,7 +61,7 @@ class Pairs:
     effective: Floats
 
     @classmethod
-    def of(cls, found: Moments | Clusters, rivals: int) -> Pairs:
+    def of(cls, found: Moments | Clusters, rivals: int) -> PairedLosses:
         """Of moments, or sums of clusters, whose first columns beside the weights are the rivals' relative losses."""
         difference, variance = np.zeros((2, rivals, rivals))
         effective = np.full((rivals, rivals), 2.0)
@@ -126,7 +126,9 @@ class ConfidenceSet:
     draws: int
 
 
-def confidence_set(pairs: Pairs, level: float = 0.95, *, draws: int = DRAWS, random_state: Any = 0) -> ConfidenceSet:
+def confidence_set(
+    pairs: PairedLosses, level: float = 0.95, *, draws: int = DRAWS, random_state: Any = 0
+) -> ConfidenceSet:
     r"""Return the model confidence set: rivals that cannot be told apart from the best (Hansen et al. 2011, section 3.1).
 
     The equality of all mean losses is tested by the range statistic :math:`T_R = \max_{i,j} |t_{ij}|` of paired t statistics.
@@ -137,7 +139,7 @@ def confidence_set(pairs: Pairs, level: float = 0.95, *, draws: int = DRAWS, ran
 
     Parameters
     ----------
-    pairs : Pairs
+    pairs : PairedLosses
     level : float, default 0.95
     draws : int, default 10,000
     random_state : int, Generator, RandomState or None
@@ -149,7 +151,7 @@ def confidence_set(pairs: Pairs, level: float = 0.95, *, draws: int = DRAWS, ran
     >>> rng = np.random.default_rng(0)
     >>> noise = rng.standard_normal((2, 500))
     >>> losses = [np.zeros(500), 0.01 + noise[0], 0.5 + noise[1]]  # relative to those of the first rival
-    >>> found = confidence_set(Pairs.of(moments_of([np.ones(500), *losses], None), 3))
+    >>> found = confidence_set(PairedLosses.of(moments_of([np.ones(500), *losses], None), 3))
     >>> found.members
     array([ True,  True, False])
     """
@@ -170,7 +172,7 @@ def confidence_set(pairs: Pairs, level: float = 0.95, *, draws: int = DRAWS, ran
     return ConfidenceSet(p_values=p_values, members=members, critical=critical, level=level, draws=draws)
 
 
-def _drawn(pairs: Pairs, one: Integers, other: Integers, draws: int, random_state: Any) -> Floats:
+def _drawn(pairs: PairedLosses, one: Integers, other: Integers, draws: int, random_state: Any) -> Floats:
     """Draw the absolute statistics of the pairs as they would be, were all mean losses the same.
 
     Rivals come in the order of their losses, and the root of the covariance is the symmetric one, which is continuous in it: so

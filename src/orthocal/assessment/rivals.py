@@ -12,7 +12,7 @@ import numpy as np
 
 from orthocal.arrays import ROUNDING, Floats
 from orthocal.assessment.compare import WEIGHT, Clusters, Moments, loss_change, moments_of
-from orthocal.assessment.confidence_set import ConfidenceSet, Pairs, confidence_set, paired, rows_to_separate
+from orthocal.assessment.confidence_set import ConfidenceSet, PairedLosses, confidence_set, paired, rows_to_separate
 from orthocal.assessment.parts import Coefficient
 from orthocal.assessment.records import Assessment, Settings
 from orthocal.assessment.rules import blanket_gains, decided_gain
@@ -166,7 +166,7 @@ def leaderboard_of(entries: Sequence[Entry], loss: Any, settings: Settings, shar
     rules = {} if settings.cost is None else blanket_gains(loss, settings.cost)
     gains = [] if settings.cost is None else [decided_gain(loss, one.prediction, settings.cost) for one in entries]
     sums = moments_of([loss.weight, *_changes(entries, loss), *gains, *rules.values()], loss.groups)
-    judged = _Judged(sums, Pairs.of(sums, len(entries)), tuple(rules), settings.level)
+    judged = _Judged(sums, PairedLosses.of(sums, len(entries)), tuple(rules), settings.level)
     found = confidence_set(judged.pairs, settings.level, random_state=settings.random_state)
     rivals = [_rival(judged, place, one, found, len(loss) / share) for place, one in enumerate(entries)]
     return Board(
@@ -207,7 +207,7 @@ class _Judged:
     """Sums of columns of the rows: weights, relative losses of the rivals, values of the rivals, values of the rules by name."""
 
     sums: Moments | Clusters
-    pairs: Pairs
+    pairs: PairedLosses
     rules: tuple[str, ...]
     level: float
 

@@ -2,7 +2,8 @@
 
 from orthocal.assessment.parts import Check
 from orthocal.study.calibration import Calibration
+from orthocal.study.choice import Choice
 from orthocal.study.recommendation import Recommendation
 from orthocal.study.study import Study
 
-__all__ = ["Calibration", "Check", "Recommendation", "Study"]
+__all__ = ["Calibration", "Check", "Choice", "Recommendation", "Study"]

@@ -191,10 +191,10 @@ def choose(
     for one in found.values():
         study.rows.warn_if_shipped(one)
     checks = [check for name, one in given.items() for check in study.rows.checks_of(one, name)]
-    return chosen(study.rows.engine, found, method, held, settings, checks=(*study.rows.data_checks, *checks))
+    return choice_among(study.rows.engine, found, method, held, settings, checks=(*study.rows.data_checks, *checks))
 
 
-def chosen(
+def choice_among(
     engine: MemoryEngine,
     predictions: Mapping[str, Any],
     method: str | Calibrator,
