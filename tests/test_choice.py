@@ -82,6 +82,8 @@ def test_rivals_with_the_same_losses_never_leave_each_other_out(losses):
     assert found.members.tolist() == [False, True, True, False]
     assert found.p_values[1] == found.p_values[2] == 1.0
     assert found.p_values[0] == found.p_values[3]
+    assert found.p_values[3] == pytest.approx(ttest_1samp(losses[4] - losses[0], 0).pvalue)
+    assert found.critical == norm.ppf(0.975)
     assert set_of(np.array([losses[0]] * 3)).p_values.tolist() == [1.0, 1.0, 1.0]
 
 
@@ -397,7 +399,7 @@ def test_text_columns_and_json_hold_the_same_rivals(choice):
     head = next(line for line in lines if line.startswith("rival "))
     cells = [line for line in lines if any(line.startswith(f"{name}  ") for name in names)]
     assert all(line[head.index("in set") :].startswith(("yes", "no")) for line in cells[: len(names)])
-    assert "half a difference of mean squared errors" in choice.summary()
+    assert "half differences of mean squared errors, in squared units of the effect; lower" in choice.summary()
     assert "treat everyone" in choice.summary()
 
 

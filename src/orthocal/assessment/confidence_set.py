@@ -94,6 +94,15 @@ class PairedLosses:
         """Normal statistics with the p-values of the t statistics, so that pairs with few units can stand beside others."""
         return np.asarray(norm.isf(t_distribution.sf(np.abs(self.statistic), self.effective - 1)))
 
+    @property
+    def first_alike(self) -> Integers:
+        """For each rival the first one that has the same losses in every row: itself, if there is no other."""
+        alike = (self.precision == 0) & (self.statistic == 0)
+        first: Integers = np.argmax(alike, axis=1).astype(np.int64)
+        for place, one in enumerate(first):
+            first[place] = first[one]
+        return first
+
     def p_value(self, one: int, other: int) -> float:
         """Return the p-value of the paired t test of two rivals."""
         return float(2 * norm.sf(self.normal[one, other]))
@@ -133,9 +142,10 @@ def confidence_set(
 
     The equality of all mean losses is tested by the range statistic :math:`T_R = \max_{i,j} |t_{ij}|` of paired t statistics.
     Where it is rejected, the rival with the largest :math:`\max_j t_{ij}` is left out, and so on; a rival's p-value is the
-    largest of the tests up to the one that leaves it out. The statistics are jointly normal, with the covariance of the losses,
-    of which draws are made; two rivals need none, for theirs is the paired t test. If the rows, or clusters, are independent and
-    many, the set contains every rival with the least mean loss with probability `level`.
+    largest of the tests up to the one that leaves it out. Rivals with the same losses stand and fall together. The statistics
+    are jointly normal, with the covariance of the losses, of which draws are made; two rivals need none, for theirs is the paired
+    t test. If the rows, or clusters, are independent and many, the set contains every rival with the least mean loss with
+    probability `level`.
 
     Parameters
     ----------
@@ -157,18 +167,19 @@ def confidence_set(
     """
     require_inside(level, 0, 1, "level")
     require_whole(draws, 1, "draws")
-    rivals = len(pairs.difference)
-    one, other = np.triu_indices(rivals, 1)
+    first = pairs.first_alike
+    one, other = np.triu_indices(len(first), 1)
     observed, drawn = pairs.normal[one, other], _drawn(pairs, one, other, draws, random_state)
-    p_values, left, largest = np.ones(rivals), np.ones(rivals, dtype=bool), 0.0
+    distinct = first == np.arange(len(first))
+    p_values, left, largest = np.ones(len(first)), distinct.copy(), 0.0
     while left.sum() > 1:
         kept = left[one] & left[other]
         largest = max(largest, _p_value(float(observed[kept].max()), drawn[kept]))
         worst = int(np.argmax(np.where(left[:, None] & left, pairs.statistic, -np.inf).max(axis=1)))
         p_values[worst], left[worst] = largest, False
-    p_values[left] = 1.0
+    p_values = p_values[first]
     members = p_values > 1 - level
-    critical = _critical(drawn[members[one] & members[other]], level)
+    critical = _critical(drawn[(members & distinct)[one] & (members & distinct)[other]], level)
     return ConfidenceSet(p_values=p_values, members=members, critical=critical, level=level, draws=draws)
 
 

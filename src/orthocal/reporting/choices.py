@@ -7,6 +7,7 @@ from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
 from orthocal import __version__
+from orthocal.arrays import ROUNDING
 from orthocal.assessment.parts import Coefficient
 from orthocal.assessment.rivals import Rival
 from orthocal.formats import estimate, number, p_value, percent
@@ -20,14 +21,21 @@ if TYPE_CHECKING:
 
 def about_losses(choice: Choice) -> str:
     """Say what the losses of a leaderboard are measured in, and from."""
-    unit = " in squared units of the effect, half a difference of mean squared errors;" * (
-        choice.unit in WORTH_HALF_A_SQUARE
-    )
+    unit = f" they are {HALF_SQUARES}{_times_mass(choice)};" if choice.unit in WORTH_HALF_A_SQUARE else ""
     return (
         f"Mean losses are minus that of the average effect, {number(choice.average)} for everyone;{unit} lower is better. "
         f"{choice.rows:,} rows were judged, which no map saw; maps were fitted on {choice.fitted_rows:,} others. Brackets hold "
         f"{percent(choice.level)} intervals."
     )
+
+
+HALF_SQUARES = "half differences of mean squared errors, in squared units of the effect"
+
+
+def _times_mass(choice: Choice) -> str:
+    """Return by what mean mass errors of a ratio effect are multiplied; nothing for others, whose mass is 1."""
+    masses = [rival.assessment.mass for rival in choice.rivals if rival.assessment is not None]
+    return f", times the mean mass of a row, {number(masses[0])}" if masses and abs(masses[0] - 1) > ROUNDING else ""
 
 
 def choice_figures(choice: Choice) -> list[Figure]:

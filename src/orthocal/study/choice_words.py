@@ -79,7 +79,13 @@ def _decisions(choice: Choice, best: Rival) -> Iterator[str]:
         return
     rule = max(choice.rules, key=lambda one: one.value.value)
     value, gain = best.value, best.gain
+    low, high = gain.interval
+    more = (
+        f"{estimate(gain.value, gain.interval)} more"
+        if gain.value >= 0
+        else f"{estimate(-gain.value, (-high, -low))} less"
+    )
     yield (
         f"At a cost of {number(choice.cost)}, decisions by it are worth {estimate(value.value, value.interval)} per row, "
-        f"{estimate(gain.value, gain.interval)} more than the best rule that is the same for everyone, '{rule.name}'."
+        f"{more} than the best rule that is the same for everyone, '{rule.name}'."
     )
