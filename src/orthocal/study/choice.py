@@ -190,8 +190,9 @@ def choose(
     found = {name: study.rows.predicted(one, name) for name, one in given.items()}
     for one in found.values():
         study.rows.warn_if_shipped(one)
+    choice = choice_among(study.rows.engine, found, method, held, settings)
     checks = [check for name, one in given.items() for check in study.rows.checks_of(one, name)]
-    return choice_among(study.rows.engine, found, method, held, settings, checks=(*study.rows.data_checks, *checks))
+    return replace(choice, checks=(*study.rows.data_checks, *checks))
 
 
 def choice_among(
@@ -200,8 +201,6 @@ def choice_among(
     method: str | Calibrator,
     holdout: Any,
     settings: Settings,
-    *,
-    checks: tuple[Check, ...] = (),
 ) -> Choice:
     """Calibrate each prediction on the rows that are not held out, and judge all rivals on those that are."""
     _require_names(predictions)
@@ -228,7 +227,6 @@ def choice_among(
         rows=judged,
         fitted_rows=first.fitted,
         reasons={name: trial.reason for name, trial in trials.items() if trial.reason},
-        checks=checks,
     )
 
 
