@@ -12,7 +12,7 @@ import pandas as pd
 import pytest
 from scipy.stats import norm, studentized_range, t, ttest_1samp
 
-from orthocal import HonestyWarning, OrthocalError, QuadraticLoss, Study, compare
+from orthocal import HonestyWarning, OrthocalError, QuadraticLoss, Study, compare, plots
 from orthocal.assessment.compare import loss_change, moments_of
 from orthocal.assessment.confidence_set import PairedLosses, confidence_set, rows_to_separate
 from orthocal.assessment.records import Settings
@@ -454,8 +454,14 @@ def test_text_columns_and_json_hold_the_same_rivals(choice):
     assert "treat everyone" in choice.summary()
 
 
-def test_a_notebook_shows_a_choice(choice):
-    tree = ET.fromstring(choice._repr_html_())
+def test_a_notebook_shows_a_choice(choice, monkeypatch):
+    levels = []
+    drawn = plots.leaderboard
+    monkeypatch.setattr(
+        plots, "leaderboard", lambda *rivals, level, **style: levels.append(level) or drawn(*rivals, **style)
+    )
+    tree = ET.fromstring(replace(choice, level=0.9)._repr_html_())
+    assert levels == [0.9]
     text = "".join(tree.itertext())
     assert "Choice." in text
     assert all(rival.name in text for rival in choice.rivals)

@@ -121,7 +121,7 @@ def leaderboard(rivals: Sequence[Rival], ax: Axes | None = None, *, level: float
     Filled marks are in the confidence set: they cannot be told apart from the best. Squares are calibrated predictions, discs
     predictions as they are, diamonds one number for everyone. Rivals far beyond the others are written at the edge.
     """
-    ax = _axes(ax, (6.8, 1.5 + 0.36 * len(rivals)))
+    ax = _axes(ax, (5.4 + 0.075 * max(len(rival.name) for rival in rivals), 1.5 + 0.36 * len(rivals)))
     low, high = _reach_of_rivals(rivals)
     ax.axvline(0, color=GREY, linewidth=1, linestyle=(0, (5, 3)), zorder=1)
     for place, rival in enumerate(rivals):
@@ -149,7 +149,7 @@ def leaderboard(rivals: Sequence[Rival], ax: Axes | None = None, *, level: float
     ax.plot(
         [], [], linestyle="none", marker="o", color=GREY, markerfacecolor="white", label="not in the confidence set"
     )
-    ax.legend(frameon=False, fontsize="small", ncols=4, loc="lower left", bbox_to_anchor=(0, 1), handletextpad=0.2)
+    ax.legend(frameon=False, fontsize="small", ncols=4, loc="lower right", bbox_to_anchor=(1, 1), handletextpad=0.2)
     ax.spines[["top", "right", "left"]].set_visible(False)
     ax.tick_params(axis="y", length=0)
     return ax

@@ -9,7 +9,7 @@ from typing import Any
 
 from orthocal.assessment import Assessment, Comparison
 from orthocal.formats import between, number
-from orthocal.plots import calibration_map, leaderboard, reliability
+from orthocal.plots import calibration_map, reliability
 from orthocal.reporting.calibrations import calibration_figures
 from orthocal.reporting.choices import about_losses, choice_figures
 from orthocal.reporting.figures import Figure, comparison_figures, figures_of, overlap_figures
@@ -48,7 +48,7 @@ def calibration_html(done: Any) -> str:
 def choice_html(choice: Any) -> str:
     """Return the verdict on rivals, their figures, and the leaderboard as a picture."""
     notes = [about_losses(choice), *(str(check) for check in choice.checks if check.result != "passed")]
-    picture = _drawn("Leaderboard", leaderboard, choice.rivals)
+    picture = _drawn("Leaderboard", choice.plot)
     return _fragment("Choice", choice.verdict, choice_figures(choice), notes, picture)
 
 
