@@ -53,6 +53,7 @@ from orthocal.study import ArmsAssessment as ArmsAssessment
 from orthocal.study import ArmsCalibration as ArmsCalibration
 from orthocal.study import Calibration as Calibration
 from orthocal.study import Check as Check
+from orthocal.study import Choice as Choice
 from orthocal.study import Recommendation as Recommendation
 from orthocal.study import Study as Study
 

@@ -14,7 +14,7 @@ from orthocal.assessment.records import Comparison
 from orthocal.assessment.sweeps import cluster_sums, merged
 from orthocal.assessment.value import Squares, error_of_mean, jackknifed, net_gain
 from orthocal.errors import require_inside
-from orthocal.losses import Loss, QuadraticLoss, rows_that_count
+from orthocal.losses import ArmScores, Loss, QuadraticLoss, rows_that_count
 from orthocal.observations import as_numbers
 
 WEIGHT = 0
@@ -52,9 +52,9 @@ class Moments(NamedTuple):
         between = np.outer(gap, gap) * (self.units * other.units / units)
         return Moments(units, self.total + other.total, self.scatter + other.scatter + between)
 
-    def mixed(self, mixture: Floats) -> Moments:
-        """Of mixtures of the columns, one a row of `mixture`; the first must be that of the weights alone."""
-        return Moments(self.units, mixture @ self.total, mixture @ self.scatter @ mixture.T)
+    def combined(self, factors: Floats) -> Moments:
+        """Of sums of the columns, each times a factor; one row of factors for each."""
+        return Moments(self.units, factors @ self.total, factors @ self.scatter @ factors.T)
 
     def mean(self, column: int, level: float) -> tuple[float, float, tuple[float, float], float]:
         """Return a column's sum over that of the weights, with standard error, interval and effective number of units."""
@@ -77,9 +77,9 @@ class Clusters(NamedTuple):
         """Of both."""
         return Clusters(*merged([self, other]))
 
-    def mixed(self, mixture: Floats) -> Clusters:
-        """Of mixtures of the columns, one a row of `mixture`; the first must be that of the weights alone."""
-        return Clusters(self.codes, mixture @ self.sums)
+    def combined(self, factors: Floats) -> Clusters:
+        """Of sums of the columns, each times a factor; one row of factors for each."""
+        return Clusters(self.codes, factors @ self.sums)
 
     @property
     def total(self) -> Floats:
@@ -161,15 +161,21 @@ def change_moments(before: Floats, after: Floats, loss: Loss, cost: float | None
 
 
 @singledispatch
-def loss_change(loss: Loss, before: Floats, after: Floats) -> Floats:
+def loss_change(loss: Any, before: Floats, after: Floats) -> Floats:
     """Return each row's loss after minus its loss before."""
-    return loss.at(after).value(after) - loss.at(before).value(before)
+    return np.asarray(loss.at(after).value(after) - loss.at(before).value(before))
 
 
 @loss_change.register(QuadraticLoss)
 def _(loss: QuadraticLoss, before: Floats, after: Floats) -> Floats:
     """In one product: far from 0 both losses are large, and their difference would be lost in rounding."""
     return (after - before) * (0.5 * loss.denominator * (before + after) - loss.numerator)
+
+
+@loss_change.register(ArmScores)
+def _(scores: ArmScores, before: Floats, after: Floats) -> Floats:
+    """Of several arms, whose contrasts are the columns of a prediction: the sum of the changes of their losses."""
+    return np.asarray(scores.weight * ((after - before) * (0.5 * (before + after) - scores.gains)).sum(axis=1))
 
 
 def concluded(

@@ -76,7 +76,7 @@ class Averages:
         rows = np.zeros((2, len(self.keys) + 1))
         rows[0, 0] = 1.0
         rows[1, 1:] = counts(parts, self.keys)
-        return Estimate(*self.found.mixed(rows).mean(1, self.level))
+        return Estimate(*self.found.combined(rows).mean(1, self.level))
 
 
 @dataclass(frozen=True, eq=False)

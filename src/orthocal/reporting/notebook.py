@@ -11,6 +11,7 @@ from orthocal.assessment import Assessment, Comparison
 from orthocal.formats import between, number
 from orthocal.plots import calibration_map, reliability
 from orthocal.reporting.calibrations import calibration_figures
+from orthocal.reporting.choices import about_losses, choice_figures
 from orthocal.reporting.figures import Figure, comparison_figures, figures_of, overlap_figures
 from orthocal.reporting.page.render import picture as svg_picture
 
@@ -42,6 +43,13 @@ def calibration_html(done: Any) -> str:
     notes = [str(check) for check in done.checks if check.result != "passed"]
     picture = _drawn("Calibration map", calibration_map, done.map, done.before.predictions)
     return fragment("Calibration", str(done.recommendation), calibration_figures(done)[1:], notes, picture)
+
+
+def choice_html(choice: Any) -> str:
+    """Return the verdict on rivals, their figures, and the leaderboard as a picture."""
+    notes = [about_losses(choice), *(str(check) for check in choice.checks if check.result != "passed")]
+    picture = _drawn("Leaderboard", choice.plot)
+    return fragment("Choice", choice.verdict, choice_figures(choice), notes, picture)
 
 
 def estimator_html(estimator: Any) -> str:

@@ -4,7 +4,16 @@ from orthocal.assessment.parts import Check
 from orthocal.study.arms_assessment import ArmsAssessment
 from orthocal.study.arms_calibration import ArmsCalibration
 from orthocal.study.calibration import Calibration
+from orthocal.study.choice import Choice
 from orthocal.study.recommendation import Recommendation
 from orthocal.study.study import Study
 
-__all__ = ["ArmsAssessment", "ArmsCalibration", "Calibration", "Check", "Recommendation", "Study"]
+__all__ = [
+    "ArmsAssessment",
+    "ArmsCalibration",
+    "Calibration",
+    "Check",
+    "Choice",
+    "Recommendation",
+    "Study",
+]

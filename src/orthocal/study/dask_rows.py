@@ -117,6 +117,13 @@ class DaskStudyRows:
     def remember(self, prediction: str, map_: Map) -> None:
         """Remember nothing."""
 
+    def require_choice(self) -> None:
+        """Refuse: rivals are judged row by row."""
+        raise OrthocalError(
+            "A choice among models must have rows in memory; this study's are on Dask. Choose on a sample: "
+            "Study(frame.sample(frac=0.01).compute(), ...)."
+        )
+
     def require_redraws(self, redraws: int) -> None:
         """None: on as many rows other draws of the folds hardly move the error, and passes are dear."""
         if redraws:

@@ -182,6 +182,9 @@ class MemoryStudyRows:
         """Remember what a map that ships makes of these rows."""
         self._shipped.add(_digest(map_.predict(prediction)))
 
+    def require_choice(self) -> None:
+        """Rows in memory always allow it."""
+
     def require_redraws(self, redraws: int) -> None:
         """A number of further draws."""
         require_whole(redraws, 0, "redraws")

@@ -79,6 +79,10 @@ class StudyRows(Protocol):
         """Remember what a map that ships makes of these rows."""
         ...
 
+    def require_choice(self) -> None:
+        """Models can be chosen among on these rows."""
+        ...
+
     def require_redraws(self, redraws: int) -> None:
         """The whole job can be done again so many times."""
         ...
