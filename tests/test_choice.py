@@ -20,7 +20,6 @@ from orthocal.assessment.rivals import Entry, leaderboard_of
 from orthocal.assessment.rules import blanket_gains, decided_gain
 from orthocal.datasets import simulate_cate
 from orthocal.losses import ArmScores
-from orthocal.study.choice import choose
 
 NUISANCES = ("propensity", "outcome_control", "outcome_treated")
 
@@ -344,7 +343,7 @@ def study_of(trial, **settings):
 
 @pytest.fixture(scope="module")
 def choice(trial):
-    return choose(study_of(trial), ["double", "near", "poor"], method="linear", cost=0.2, draws=50)
+    return study_of(trial).choose(["double", "near", "poor"], method="linear", cost=0.2, draws=50)
 
 
 def test_each_model_is_judged_as_it_is_and_calibrated_beside_constants(choice):
@@ -395,14 +394,14 @@ def test_the_verdict_names_what_cannot_be_told_apart(trial, choice):
         assert f"'{name}' (about " in choice.verdict or f"'{name}' (the losses are the same)" in choice.verdict
     assert "rows in all would separate them" in choice.verdict
     assert "No model is shown to be better" not in choice.verdict
-    poor = choose(study_of(trial), "poor", method="linear", draws=50)
+    poor = study_of(trial).choose("poor", method="linear", draws=50)
     assert "average effect" in poor.confidence_set
     assert "No model is shown to be better than the average effect." in poor.verdict
     assert "Predicting no effect for anyone may be as good." in poor.verdict
 
 
 def test_one_that_stands_alone_is_called_better_than_every_other(trial):
-    alone = choose(study_of(trial), "double", method="linear", draws=50)
+    alone = study_of(trial).choose("double", method="linear", draws=50)
     assert alone.confidence_set == ("double, calibrated",)
     assert "It is better than every other rival at the 95% level." in alone.verdict
     assert alone.comparisons == ()
@@ -410,7 +409,7 @@ def test_one_that_stands_alone_is_called_better_than_every_other(trial):
 
 def test_rows_needed_are_of_the_whole_study(trial):
     """Of 3,000 rows 900 are judged; the two that are left are told apart by a paired t test."""
-    found = choose(study_of(trial), "near", method="linear", draws=50)
+    found = study_of(trial).choose("near", method="linear", draws=50)
     other = found.rivals[1]
     assert found.confidence_set == (found.best, other.name)
     apart = norm.isf(other.p_value / 2)
@@ -418,15 +417,15 @@ def test_rows_needed_are_of_the_whole_study(trial):
 
 
 def test_a_map_does_not_move_the_goal_posts(trial):
-    found = by_name(choose(study_of(trial), {"part": 0.2 * trial["near"]}, method="linear", draws=50))
+    found = by_name(study_of(trial).choose({"part": 0.2 * trial["near"]}, method="linear", draws=50))
     before, after = found["part"].assessment, found["part, calibrated"].assessment
     assert before.tolerance == after.tolerance
     assert before.tolerance_note == after.tolerance_note
 
 
 def test_models_with_the_same_predictions_share_their_place(trial):
-    same = choose(
-        study_of(trial), {"one": trial["near"], "other": trial["near"].to_numpy()}, method="identity", draws=50
+    same = study_of(trial).choose(
+        {"one": trial["near"], "other": trial["near"].to_numpy()}, method="identity", draws=50
     )
     assert set(same.confidence_set) == {"one", "other", "one, calibrated", "other, calibrated"}
     assert same.best == "one"
@@ -480,7 +479,7 @@ def test_the_picture_fills_those_in_the_set(choice):
 
 
 def test_rivals_far_beyond_the_others_are_written_at_the_edge(trial):
-    far = choose(study_of(trial), {"near": "near", "far": 50 + trial["poor"]}, method="linear", draws=50)
+    far = study_of(trial).choose({"near": "near", "far": 50 + trial["poor"]}, method="linear", draws=50)
     ax = far.plot()
     loss = by_name(far)["far"].relative_loss.value
     assert [text.get_text() for text in ax.texts] == [f"{loss:.3g} \N{RIGHTWARDS ARROW}"]
@@ -489,15 +488,15 @@ def test_rivals_far_beyond_the_others_are_written_at_the_edge(trial):
 
 
 def test_clusters_and_a_column_of_rows_held_out(trial):
-    found = choose(study_of(trial, groups="site"), ["near", "poor"], method="linear", draws=50)
+    found = study_of(trial, groups="site").choose(["near", "poor"], method="linear", draws=50)
     assert found.better_than("near", "poor")
-    held = choose(study_of(trial), ["near", "poor"], method="linear", holdout="later", draws=50)
+    held = study_of(trial).choose(["near", "poor"], method="linear", holdout="later", draws=50)
     assert held.rows == 1000
 
 
 def test_order_of_rows_and_of_models_does_not_matter(trial, choice):
     shuffled = trial.sample(frac=1, random_state=0)
-    again = choose(study_of(shuffled), ["poor", "near", "double"], method="linear", cost=0.2, draws=50)
+    again = study_of(shuffled).choose(["poor", "near", "double"], method="linear", cost=0.2, draws=50)
     known = by_name(again)
     for rival in choice.rivals:
         assert known[rival.name].p_value == pytest.approx(rival.p_value, abs=3e-4)
@@ -519,12 +518,12 @@ def test_order_of_rows_and_of_models_does_not_matter(trial, choice):
 def test_bad_input_is_refused_in_a_sentence(trial, predictions, settings, message):
     study = study_of(trial)
     with pytest.raises(OrthocalError, match=message):
-        choose(study, predictions, **settings)
+        study.choose(predictions, **settings)
     assert "learnt" not in vars(study.rows.engine)
 
 
 def test_the_studys_own_predictions_are_the_default(trial):
-    found = choose(study_of(trial, predictions=["near"]), method="identity", draws=50)
+    found = study_of(trial, predictions=["near"]).choose(method="identity", draws=50)
     assert {rival.model for rival in found.rivals} == {"near", None}
 
 
@@ -532,7 +531,7 @@ def test_predictions_of_a_map_fitted_on_the_same_rows_are_warned_of(trial):
     study = study_of(trial)
     shipped = study.calibrate("double", method="linear", draws=50).table()["double_calibrated"]
     with pytest.warns(HonestyWarning):
-        choose(study, {"shipped": shipped}, method="identity", draws=50)
+        study.choose({"shipped": shipped}, method="identity", draws=50)
 
 
 def test_dask_is_refused(trial):
@@ -541,4 +540,4 @@ def test_dask_is_refused(trial):
         dd.from_pandas(trial, npartitions=2), outcome="y", treatment="a", covariates=["poor"], predictions=["near"]
     )
     with pytest.raises(OrthocalError, match="must have rows in memory"):
-        choose(study, "near")
+        study.choose("near")

@@ -8,7 +8,6 @@ from orthocal import QuadraticLoss, Study
 from orthocal.assessment.records import Settings
 from orthocal.assessment.rivals import Entry, leaderboard_of
 from orthocal.datasets import simulate_cate
-from orthocal.study.choice import choose
 from tests.simulation import reaches
 
 DRAWS = 2000
@@ -138,7 +137,7 @@ def chosen_end_to_end(seed, sizes):
         nuisances={name: name for name in data.nuisances},
         random_state=seed,
     )
-    return choose(study, ["a", "b"], method="linear", draws=20)
+    return study.choose(["a", "b"], method="linear", draws=20)
 
 
 @pytest.mark.slow

@@ -80,6 +80,10 @@ class ArmMeans:
         )
         return [shares, *(outcome_nuisance(outcome_of(arm), y, treatment == arm) for arm in self.arms)]
 
+    def scores(self, observations: Observations, fitted: Fitted) -> ArmScores:
+        """Return the doubly robust score of every arm, which is the loss itself."""
+        return self.loss(observations, fitted)
+
     def loss(self, observations: Observations, fitted: Fitted) -> ArmScores:
         """Return the doubly robust score of every arm."""
         got = {arm: observations.treatment == arm for arm in self.arms}

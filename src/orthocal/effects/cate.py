@@ -11,6 +11,7 @@ import numpy as np
 from orthocal.arrays import Floats, Labels
 from orthocal.effects.arms import (
     both_propensities,
+    doubly_robust_mean,
     outcome_nuisance,
     overlap_of,
     propensities,
@@ -19,7 +20,7 @@ from orthocal.effects.arms import (
     strata_of,
 )
 from orthocal.effects.description import DIFFERENCE, Equivariance, Words
-from orthocal.losses import Loss, QuadraticLoss
+from orthocal.losses import ArmScores, Loss, QuadraticLoss
 from orthocal.nuisances import Fitted, Nuisance
 from orthocal.observations import Observations
 
@@ -65,6 +66,24 @@ class CATE:
             outcome_nuisance("outcome_control", y, control),
             outcome_nuisance("outcome_treated", y, treated),
         ]
+
+    def scores(self, observations: Observations, fitted: Fitted) -> ArmScores:
+        """Return the doubly robust score of each arm, whose difference the loss is about (mathematics 3.14)."""
+        pi1, pi0 = both_propensities(fitted)
+        arms = {
+            self.control: (pi0, fitted["outcome_control"]),
+            self.arm: (pi1, fitted["outcome_treated"]),
+        }
+        columns = [
+            doubly_robust_mean(observations.outcome, observations.treatment == arm, *nuisances)
+            for arm, nuisances in arms.items()
+        ]
+        return ArmScores(
+            arms=tuple(arms),
+            values=np.column_stack(columns),
+            weight=observations.weight,
+            groups=observations.groups,
+        )
 
     def loss(self, observations: Observations, fitted: Fitted) -> Loss:
         """Squared loss on the doubly robust pseudo-outcome."""

@@ -21,10 +21,10 @@ from orthocal.effects import Effect
 from orthocal.engines.protocol import require_both_sides, require_share
 from orthocal.errors import OrthocalError
 from orthocal.folds import HOLDOUT, draw_folds, split_rows
-from orthocal.losses import Loss
+from orthocal.losses import ArmScores, Loss
 from orthocal.maps import Map
 from orthocal.nuisances import Nuisance
-from orthocal.nuisances.cross_fit import check_given, to_learn
+from orthocal.nuisances.cross_fit import Fitted, check_given, to_learn
 from orthocal.nuisances.learners import Recipe
 from orthocal.observations import Observations, as_groups
 from orthocal.orthogonal import Orthogonal, learn_cross
@@ -76,6 +76,26 @@ class MemoryEngine:
     def learnt(self) -> Orthogonal:
         """The loss of all rows, learnt on first need."""
         return self._learnt(self.recipe)
+
+    @cached_property
+    def scores(self) -> ArmScores:
+        """The score of every arm; only effects that are differences of mean outcomes have them."""
+        return self._scores(self.observations, self.learnt.nuisances)
+
+    def scores_of(self, outcome: Floats) -> ArmScores:
+        """Return the scores of another outcome of the same rows, such as what was spent; propensities are as learnt."""
+        known = {name: values for name, values in self.learnt.nuisances.items() if name.startswith("propensity")}
+        own = replace(self, observations=replace(self.observations, outcome=outcome), nuisances=known)
+        return own.scores
+
+    def _scores(self, rows: Observations, nuisances: Mapping[str, Any]) -> ArmScores:
+        effect: Any = self.effect
+        if not hasattr(effect, "scores"):
+            raise OrthocalError(
+                f"Decisions must rest on an effect of arms, such as 'cate'; {effect!r} is none. Judge predictions of it instead."
+            )
+        found: ArmScores = effect.scores(rows, Fitted(dict(nuisances), self.recipe.clip))
+        return found
 
     def predicted(self, model: Any) -> Floats:
         """Return what a model predicts of the covariates."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
@@ -19,11 +19,19 @@ if TYPE_CHECKING:
     from orthocal.study.choice import Choice
 
 
+def _average_in_words(average: float | Mapping[str, float]) -> str:
+    """Return the average effect, or that of each arm."""
+    if not isinstance(average, Mapping):
+        return number(average)
+    return ", ".join(f"{number(value)} ({arm})" for arm, value in average.items())
+
+
 def about_losses(choice: Choice) -> str:
     """Say what the losses of a leaderboard are measured in, and from."""
     unit = f" they are {HALF_SQUARES}{_times_mass(choice)};" if choice.unit in WORTH_HALF_A_SQUARE else ""
     return (
-        f"Mean losses are minus that of the average effect, {number(choice.average)} for everyone;{unit} lower is better. "
+        f"Mean losses are minus that of the average effect, {_average_in_words(choice.average)} for everyone;{unit} lower is "
+        "better. "
         f"{choice.rows:,} rows were judged, which no map saw; maps were fitted on {choice.fitted_rows:,} others. Brackets hold "
         f"{percent(choice.level)} intervals."
     )

@@ -16,10 +16,10 @@ from orthocal.study.arm_predictions import columns_named
 from orthocal.study.columns import named_covariates, require_columns_in
 
 if TYPE_CHECKING:
-    from orthocal.study.study import Study
+    from orthocal.study.definition import StudyDefinition
 
 
-def roles_of(study: Study, there: Sequence[str]) -> Roles:
+def roles_of(study: StudyDefinition, there: Sequence[str]) -> Roles:
     """Return which column plays which part, each found by its name among those that are there."""
     known = dict(study.nuisances or {})
     if study.propensity is not None:
@@ -93,7 +93,9 @@ def effect_with_arms(effect: str | Effect, arms: Mapping[str, Any]) -> Effect:
     return EFFECTS[effect](**given)  # type: ignore[no-any-return]
 
 
-def settings_of(study: Study, *, bins: int = 10, cost: float | None = None, by: Any = None, draws: int) -> Settings:
+def settings_of(
+    study: StudyDefinition, *, bins: int = 10, cost: float | None = None, by: Any = None, draws: int
+) -> Settings:
     """Return the settings of a verdict."""
     named = [by] if isinstance(by, str) else by
     return Settings(
@@ -107,7 +109,7 @@ def settings_of(study: Study, *, bins: int = 10, cost: float | None = None, by: 
     )
 
 
-def named_predictions(study: Study, prediction: Any) -> dict[str, Any]:
+def named_predictions(study: StudyDefinition, prediction: Any) -> dict[str, Any]:
     """Return predictions by name; those that the study names, where none are given."""
     if prediction is None:
         if not study.predictions:

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     import os
     from pathlib import Path
 
-    from orthocal.study.study import Study
+    from orthocal.study.definition import StudyDefinition
 
 FARTHEST = 0.5
 """Of the tolerance, that the shipped map may be away from the verified one."""
@@ -96,7 +96,7 @@ class ArmsCalibration:
     reason: str = ""
     about: Mapping[str, Any] = field(default_factory=dict)
     predictions: Floats = field(repr=False)
-    study: Study | None = field(default=None, repr=False)
+    study: StudyDefinition | None = field(default=None, repr=False)
 
     def __str__(self) -> str:
         return self.summary()
@@ -227,7 +227,7 @@ def _shipped(
 
 
 def about_arms(
-    study: Study, name: str, columns: Sequence[str], predictions: Floats, done: Mapping[str, Any]
+    study: StudyDefinition, name: str, columns: Sequence[str], predictions: Floats, done: Mapping[str, Any]
 ) -> dict[str, Any]:
     """Return what a joint map is a map of."""
     effect: Any = study.estimand

@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     import os
     from pathlib import Path
 
-    from orthocal.study.study import Study
+    from orthocal.study.definition import StudyDefinition
 
 FARTHEST = 0.5
 """Of the tolerance, that the shipped map may be away from the verified one."""
@@ -113,7 +113,7 @@ class Calibration:
     fitted_rows: int
     about: Mapping[str, Any] = field(default_factory=dict)
     prediction: Any = field(default=None, repr=False)
-    study: Study | None = field(default=None, repr=False)
+    study: StudyDefinition | None = field(default=None, repr=False)
 
     def __str__(self) -> str:
         return self.summary()
@@ -144,7 +144,7 @@ class Calibration:
     def table(self) -> Any:
         """Return the study's table with a column of calibrated predictions, ``<prediction>_calibrated``."""
         assert self.study is not None  # noqa: S101
-        return self.study.with_calibrated(self)
+        return self.study.rows.with_calibrated(self.name, self.map, self.prediction)
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write the map that ships as JSON, with what it is a map of: effect, column, range, rows, date, status."""
@@ -244,7 +244,7 @@ def _shipped(trial: JudgedMap, before: Assessment, recommendation: Recommendatio
     return (again if distance <= FARTHEST * before.tolerance else trial.map), distance
 
 
-def about_map(study: Study, name: str, done: Mapping[str, Any]) -> dict[str, Any]:
+def about_map(study: StudyDefinition, name: str, done: Mapping[str, Any]) -> dict[str, Any]:
     """Return what a map is a map of."""
     before, after = done["before"], done.get("after")
     return {
@@ -262,7 +262,7 @@ def about_map(study: Study, name: str, done: Mapping[str, Any]) -> dict[str, Any
     }
 
 
-def contrast_of(study: Study) -> str | None:
+def contrast_of(study: StudyDefinition) -> str | None:
     """Return which values of the treatment are compared, in words; None for effects without arms."""
     effect: Any = study.estimand
     if not hasattr(effect, "arm"):

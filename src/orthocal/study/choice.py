@@ -16,13 +16,10 @@ from orthocal.calibrators import Calibrator
 from orthocal.engines.memory import MemoryEngine, MemoryTrial
 from orthocal.errors import OrthocalError, require_one_of
 from orthocal.maps import AffineMap, IdentityMap
-from orthocal.study.arguments import named_predictions, settings_of
 from orthocal.study.choice_words import AVERAGE, NO_EFFECT, calibrated_name, verdict_on
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
-
-    from orthocal.study.study import Study
 
 WITHOUT_EFFECT = {"effect": 0.0, "ratio": 1.0}
 """What no effect is, by the unit of the effect; quantiles and expectiles are no differences, and have none."""
@@ -44,8 +41,8 @@ class Choice:
         Of every two models, both as they are or both calibrated.
     rules : tuple of BlanketRule
         Where a cost was given: what treating no one and everyone is worth.
-    average : float
-        The average effect of the rows the maps were fitted on.
+    average : float, or dict of str to float
+        The average effect of the rows the maps were fitted on; of several arms, that of each.
     cost : float or None
     level : float
         Confidence level of the set and of intervals.
@@ -68,7 +65,7 @@ class Choice:
     >>> data = simulate_cate(n=4000, confounding=0, random_state=0)
     >>> trial = pd.DataFrame({"y": data.y, "a": data.treatment, "good": data.effect, "poor": -data.X[:, 4]})
     >>> study = Study(trial, outcome="y", treatment="a", covariates=[], propensity=0.5)
-    >>> choice = choose(study, ["good", "poor"], method="linear")
+    >>> choice = study.choose(["good", "poor"], method="linear")
     >>> choice.better_than("good", "poor"), choice.better_than("good", "average effect")
     (True, True)
     """
@@ -76,7 +73,7 @@ class Choice:
     rivals: tuple[Rival, ...]
     comparisons: tuple[PairedDifference, ...]
     rules: tuple[BlanketRule, ...] = ()
-    average: float
+    average: float | dict[str, float]
     cost: float | None
     level: float
     draws: int
@@ -147,54 +144,6 @@ class Choice:
         return choice_html(self)
 
 
-def choose(
-    study: Study,
-    predictions: Any = None,
-    *,
-    method: str | Calibrator = "auto",
-    holdout: float | str | Any = 0.3,
-    cost: float | None = None,
-    bins: int = 10,
-    draws: int = 1000,
-) -> Choice:
-    """Choose among predictions of a study, each as it is and calibrated; see `Choice`.
-
-    Parameters
-    ----------
-    study : Study
-    predictions : str, list of str, or mapping of names to columns, arrays or models; optional
-        The study's `predictions` by default.
-    method, holdout, cost, bins, draws
-        As in `Study.calibrate`; rows must be held out.
-
-    Returns
-    -------
-    Choice
-
-    Examples
-    --------
-    >>> import pandas as pd
-    >>> from orthocal import Study
-    >>> from orthocal.datasets import simulate_cate
-    >>> data = simulate_cate(n=4000, confounding=0, random_state=0)
-    >>> trial = pd.DataFrame({"y": data.y, "a": data.treatment, "tau": 2 * data.effect})
-    >>> study = Study(trial, outcome="y", treatment="a", covariates=[], propensity=0.5)
-    >>> choice = choose(study, "tau", method="linear")
-    >>> choice.best, choice.confidence_set
-    ('tau, calibrated', ('tau, calibrated',))
-    """
-    study.rows.require_choice()
-    study.rows.require_method(method)
-    settings = settings_of(study, bins=bins, cost=cost, draws=draws)
-    held, given = study.rows.held_out(holdout), named_predictions(study, predictions)
-    found = {name: study.rows.predicted(one, name) for name, one in given.items()}
-    for one in found.values():
-        study.rows.warn_if_shipped(one)
-    choice = choice_among(study.rows.engine, found, method, held, settings)
-    checks = [check for name, one in given.items() for check in study.rows.checks_of(one, name)]
-    return replace(choice, checks=(*study.rows.data_checks, *checks))
-
-
 def choice_among(
     engine: MemoryEngine,
     predictions: Mapping[str, Any],
@@ -203,11 +152,8 @@ def choice_among(
     settings: Settings,
 ) -> Choice:
     """Calibrate each prediction on the rows that are not held out, and judge all rivals on those that are."""
-    _require_names(predictions)
-    if np.ndim(holdout) == 0 and holdout == 0:
-        raise OrthocalError(
-            "`holdout` must be above 0: a choice must rest on rows that no map saw; it is 0. Hold out 0.3, for instance."
-        )
+    require_names(predictions)
+    require_held_out(np.ndim(holdout) > 0 or holdout != 0)
     trials = {name: engine.trial(one, method, holdout, settings.by) for name, one in predictions.items()}
     first = next(iter(trials.values()))
     average = float(first.constant.predict([0.0])[0])
@@ -230,7 +176,15 @@ def choice_among(
     )
 
 
-def _require_names(predictions: Mapping[str, Any]) -> None:
+def require_held_out(is_held_out: bool) -> None:
+    """A choice rests on rows that no map saw."""
+    if not is_held_out:
+        raise OrthocalError(
+            "`holdout` must be above 0: a choice must rest on rows that no map saw; it is 0. Hold out 0.3, for instance."
+        )
+
+
+def require_names(predictions: Mapping[str, Any]) -> None:
     """There is something to choose from, and no two rivals have one name."""
     if not predictions:
         raise OrthocalError("A choice must have at least one prediction; there is none. Name a column.")

@@ -19,7 +19,7 @@ from orthocal.study.checks import checks_of_verdict
 from orthocal.study.columns import require_columns_in, require_no_covariate
 
 if TYPE_CHECKING:
-    from orthocal.study.study import Study
+    from orthocal.study.definition import StudyDefinition
 
 SAMPLE = 200_000
 """Rows that nuisances are learnt on where there are too many for memory, if nothing else is asked for."""
@@ -28,7 +28,7 @@ SAMPLE = 200_000
 class DaskStudyRows:
     """Rows of a dask.dataframe."""
 
-    def __init__(self, study: Study) -> None:
+    def __init__(self, study: StudyDefinition) -> None:
         self.study, self.frame = study, study.data
         self.columns = [str(name) for name in study.data.columns]
         self.size = f"{study.data.npartitions:,} partitions"

@@ -24,13 +24,13 @@ from orthocal.study.checks import StudyEvidence, checks_of_data, checks_of_predi
 from orthocal.study.columns import MemoryTable, require_columns_in, require_no_covariate
 
 if TYPE_CHECKING:
-    from orthocal.study.study import Study
+    from orthocal.study.definition import StudyDefinition
 
 
 class MemoryStudyRows:
     """Rows in memory."""
 
-    def __init__(self, study: Study) -> None:
+    def __init__(self, study: StudyDefinition) -> None:
         if study.sample is not None or study.exact:
             raise OrthocalError("`sample` and `exact` must be left out in memory, where all rows are used, exactly.")
         self.study, self.table = study, MemoryTable(study.data)

@@ -2,20 +2,27 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, cast
 
+import numpy as np
+
+from orthocal.arrays import Floats
 from orthocal.assessment import Comparison
 from orthocal.assessment.parts import Check
 from orthocal.assessment.records import Settings
 from orthocal.calibrators import Calibrator
+from orthocal.decisions import Policy
 from orthocal.effects import Effect
 from orthocal.errors import OrthocalError
 from orthocal.study.arguments import effect_with_arms, named_predictions
 from orthocal.study.calibration import Calibration, about_map, calibrated
+from orthocal.study.choice import Choice, choice_among
+from orthocal.study.decisions import decided
 
 if TYPE_CHECKING:
-    from orthocal.study.study import Study
+    from orthocal.study.definition import StudyDefinition
 
 
 class OneContrast:
@@ -26,7 +33,7 @@ class OneContrast:
     study : Study
     """
 
-    def __init__(self, study: Study) -> None:
+    def __init__(self, study: StudyDefinition) -> None:
         self.study = study
 
     @property
@@ -108,3 +115,32 @@ class OneContrast:
         rows = self.study.rows
         first, second = (rows.predicted(given, name) for given, name in zip((one, other), names, strict=True))
         return cast("Comparison", rows.engine.compare(first, second, settings, names))
+
+    def policy(self, prediction: Any, method: Any, holdout: Any, settings: Mapping[str, Any]) -> Policy:
+        """Value rules by predictions, as they are and calibrated, beside treating no one and everyone."""
+        rows = self.study.rows
+        rows.require_choice()
+        rows.require_method(method)
+        engine, sides = rows.engine, rows.engine.sides(rows.held_out(holdout))
+        held = np.isin(np.arange(rows.count), sides[1])
+
+        def calibrated_column(values: Floats) -> Floats:
+            trial = engine.trial(values[:, 0], method, held, {})
+            return np.asarray(trial.map.predict(values[:, 0]))[:, None]
+
+        named = named_predictions(self.study, prediction)
+        found = {name: rows.predicted(given, name)[:, None] for name, given in named.items()}
+        return decided(rows, engine.scores, found, calibrated_column, sides, settings)
+
+    def choose(self, prediction: Any, method: Any, holdout: Any, settings: Settings) -> Choice:
+        """Choose among predictions, each as it is and calibrated."""
+        rows = self.study.rows
+        rows.require_choice()
+        rows.require_method(method)
+        held, given = rows.held_out(holdout), named_predictions(self.study, prediction)
+        found = {name: rows.predicted(one, name) for name, one in given.items()}
+        for one in found.values():
+            rows.warn_if_shipped(one)
+        choice = choice_among(rows.engine, found, method, held, settings)
+        checks = [check for name, one in given.items() for check in rows.checks_of(one, name)]
+        return replace(choice, checks=(*rows.data_checks, *checks))

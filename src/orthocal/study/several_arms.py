@@ -7,10 +7,12 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
+from orthocal.arrays import Floats
 from orthocal.assessment import Comparison
 from orthocal.assessment.parts import Check
 from orthocal.assessment.records import Settings
 from orthocal.calibrators.joint import JointCalibrator, require_method
+from orthocal.decisions import Policy
 from orthocal.effects import CATE
 from orthocal.effects.arm_means import ArmMeans, outcome_of, propensity_of
 from orthocal.errors import OrthocalError
@@ -26,10 +28,13 @@ from orthocal.study.arm_predictions import (
 )
 from orthocal.study.arms_assessment import ArmsAssessment, assess_arms
 from orthocal.study.arms_calibration import ArmsCalibration, about_arms, calibrated_arms, compare_arms
+from orthocal.study.arms_choice import choice_among_arms
 from orthocal.study.checks import StudyEvidence, checks_of_prediction, checks_of_verdict
+from orthocal.study.choice import Choice
+from orthocal.study.decisions import decided
 
 if TYPE_CHECKING:
-    from orthocal.study.study import Study
+    from orthocal.study.definition import StudyDefinition
 
 
 class SeveralArms:
@@ -40,7 +45,7 @@ class SeveralArms:
     study : Study
     """
 
-    def __init__(self, study: Study) -> None:
+    def __init__(self, study: StudyDefinition) -> None:
         self.study = study
         for name in ("arm", "instrument"):
             if getattr(study, name) is not None:
@@ -148,6 +153,29 @@ class SeveralArms:
             for given, name in ((one, "first"), (other, "second"))
         )
         return compare_arms(first, second, self.scores, settings.level, ("first", "second"))
+
+    def policy(self, prediction: Any, method: Any, holdout: Any, settings: Mapping[str, Any]) -> Policy:
+        """Value rules by predictions of all arms, as they are and calibrated, beside treating no one and everyone."""
+        require_method(method)
+        rows, (named, _) = self.study.rows, self._named(prediction)
+        sides = rows.engine.sides(rows.held_out(holdout))
+
+        def calibrated_arms_of(values: Floats) -> Floats:
+            return JointCalibrator(method).fit(values[sides[0]], self.scores[sides[0]]).predict(values)
+
+        found = {name: matrix_of_arms(given, self.estimand, rows, name) for name, given in named.items()}
+        return decided(rows, self.scores, found, calibrated_arms_of, sides, settings)
+
+    def choose(self, prediction: Any, method: Any, holdout: Any, settings: Settings) -> Choice:
+        """Choose among models of all arms, each as it is and calibrated."""
+        require_method(method)
+        rows, (named, _) = self.study.rows, self._named(prediction)
+        sides = rows.engine.sides(rows.held_out(holdout))
+        found = {name: matrix_of_arms(given, self.estimand, rows, name) for name, given in named.items()}
+        own = replace(settings, random_state=self.study.random_state, by={})
+        choice = choice_among_arms(self.scores, found, JointCalibrator(method), sides, own)
+        checks = [check for name, given in named.items() for check in self.checks_of(given, name)]
+        return replace(choice, checks=(*rows.data_checks, *checks))
 
     def _named(self, prediction: Any) -> tuple[dict[str, Any], bool]:
         given = self.study.predictions if prediction is None else prediction

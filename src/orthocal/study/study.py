@@ -2,28 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import KW_ONLY, dataclass
-from functools import cached_property
 from typing import Any
 
 from orthocal.assessment import Comparison
 from orthocal.assessment.parts import Check
-from orthocal.assessment.records import Settings
 from orthocal.calibrators import Calibrator
-from orthocal.effects import Effect
-from orthocal.roles import Roles
-from orthocal.study.arguments import require_limits, roles_of, settings_of
+from orthocal.decisions import Policy
+from orthocal.study.arguments import settings_of
 from orthocal.study.calibration import Calibration
-from orthocal.study.dask_rows import DaskStudyRows
-from orthocal.study.memory_rows import MemoryStudyRows
-from orthocal.study.one_contrast import OneContrast
-from orthocal.study.rows import StudyRows
-from orthocal.study.several_arms import SeveralArms
+from orthocal.study.choice import Choice
+from orthocal.study.definition import StudyDefinition
 
 
-@dataclass(frozen=True, eq=False, repr=False)
-class Study:
+class Study(StudyDefinition):
     """A table, the part each column plays, an effect, and the nuisances learnt for it once: what a user works with.
 
     Everything that is asked of a study is answered from one orthogonal loss, whose nuisances are learnt on first need and shared
@@ -86,67 +77,6 @@ class Study:
     >>> verdict.status, verdict.ranking
     ('miscalibrated', 'ranks')
     """
-
-    data: Any
-    _: KW_ONLY
-    outcome: str
-    treatment: str
-    covariates: Sequence[str] | str | None = None
-    exclude: Sequence[str] | None = None
-    predictions: Sequence[str] | Mapping[Any, Any] = ()
-    effect: str | Effect = "cate"
-    arm: Any = None
-    control: Any = None
-    arms: Sequence[Any] | str | None = None
-    instrument: str | None = None
-    propensity: Any = None
-    weight: str | None = None
-    groups: str | None = None
-    key: str | None = None
-    nuisances: Mapping[str, Any] | None = None
-    learners: Mapping[str, Any] | str | None = None
-    limits: tuple[float, float] | None = None
-    tolerance: float | None = None
-    level: float = 0.95
-    folds: int | str = 5
-    clip: float = 0.01
-    random_state: int = 0
-    n_jobs: int | None = None
-    sample: int | None = None
-    exact: bool = False
-
-    def __post_init__(self) -> None:
-        if isinstance(self.predictions, str):
-            object.__setattr__(self, "predictions", (self.predictions,))
-        Settings(level=self.level, tolerance=self.tolerance)
-        require_limits(self.limits)
-        _ = self.questions, self.rows.engine
-
-    def __repr__(self) -> str:
-        names = ", ".join(self.roles.covariates) or "none"
-        what = f"effect of {self.treatment} on {self.outcome}: {self.estimand!r}"
-        return f"Study({what}; {self.rows.size}; covariates: {names})"
-
-    @cached_property
-    def questions(self) -> OneContrast | SeveralArms:
-        """What answers for one contrast, or for several arms."""
-        return OneContrast(self) if self.arms is None else SeveralArms(self)
-
-    @cached_property
-    def estimand(self) -> Effect:
-        """The effect, with the arms that were named."""
-        return self.questions.estimand  # type: ignore[return-value]
-
-    @cached_property
-    def rows(self) -> StudyRows:
-        """The rows, wherever they are."""
-        kind = DaskStudyRows if hasattr(self.data, "to_delayed") else MemoryStudyRows
-        return kind(self)
-
-    @cached_property
-    def roles(self) -> Roles:
-        """Which column plays which part."""
-        return roles_of(self, self.rows.columns)
 
     def checks(self) -> tuple[Check, ...]:
         """Return named checks of the data, and of the predictions that the study names, before anything is believed.
@@ -273,6 +203,79 @@ class Study:
         'forest has the lower loss'
         """
         return self.questions.compare(one, other, settings_of(self, cost=cost, draws=1))
+
+    def policy(
+        self,
+        prediction: Any = None,
+        *,
+        cost: Any = 0.0,
+        budget: float | None = None,
+        spend: str | None = None,
+        method: str | Calibrator = "auto",
+        holdout: float | str | Any = 0.3,
+        draws: int = 200,
+    ) -> Policy:
+        """Say what deciding by predictions is worth, beside treating no one and treating everyone, and recommend one of these.
+
+        Parameters
+        ----------
+        prediction : as in `assess`, optional
+        cost : number, str, array, or mapping of arms to these, default 0
+            What treating a person costs: the same for all, a column, or an array; in units of the outcome unless there is a
+            budget.
+        budget : float, optional
+            Mean cost per person that may be spent.
+        spend : str, optional
+            Column of what was really spent on each person, an outcome like any other: for the return on spend.
+        method, holdout
+            Predictions are also calibrated on the rows not held out. Rules are valued on the held-out rows; where none are held
+            out, on all rows and as they are.
+        draws : int, default 200
+            Behind the standard errors within a budget.
+
+        Examples
+        --------
+        >>> import pandas as pd
+        >>> from orthocal.datasets import simulate_cate
+        >>> data = simulate_cate(n=8000, confounding=0, random_state=0)
+        >>> trial = pd.DataFrame({"y": data.y, "a": data.treatment, "tau": data.effect})
+        >>> study = Study(trial, outcome="y", treatment="a", covariates=[], propensity=0.5)
+        >>> study.policy("tau", cost=0.5).best_blanket
+        'everyone'
+        """
+        settings = {"cost": cost, "budget": budget, "spend": spend, "level": self.level, "draws": draws}
+        return self.questions.policy(prediction, method, holdout, {**settings, "random_state": self.random_state})
+
+    def choose(
+        self,
+        predictions: Any = None,
+        *,
+        method: str | Calibrator = "auto",
+        holdout: float | str | Any = 0.3,
+        cost: float | None = None,
+        bins: int = 10,
+        draws: int = 1000,
+    ) -> Choice:
+        """Choose among predictions, each as it is and calibrated, with the average effect and no effect among the rivals.
+
+        Parameters
+        ----------
+        predictions : as in `assess`, optional
+        method, holdout, cost, bins, draws
+            As in `calibrate`; rows must be held out.
+
+        Examples
+        --------
+        >>> import pandas as pd
+        >>> from orthocal.datasets import simulate_cate
+        >>> data = simulate_cate(n=4000, confounding=0, random_state=0)
+        >>> trial = pd.DataFrame({"y": data.y, "a": data.treatment, "tau": 2 * data.effect})
+        >>> study = Study(trial, outcome="y", treatment="a", covariates=[], propensity=0.5)
+        >>> study.choose("tau", method="linear").confidence_set
+        ('tau, calibrated',)
+        """
+        settings = settings_of(self, bins=bins, cost=cost, draws=draws)
+        return self.questions.choose(predictions, method, holdout, settings)
 
     def with_calibrated(self, done: Calibration) -> Any:
         """Return the table with a column of calibrated predictions."""

@@ -16,7 +16,7 @@ from orthocal.study.arm_predictions import columns_named
 from orthocal.study.columns import MemoryTable
 
 if TYPE_CHECKING:
-    from orthocal.study.study import Study
+    from orthocal.study.definition import StudyDefinition
 
 PASSED, WARNING, FAILED = "passed", "warning", "failed"
 SAME = 1e-9
@@ -38,7 +38,7 @@ class StudyEvidence:
         The effect that predictions are of; that of the study by default.
     """
 
-    def __init__(self, study: Study, table: MemoryTable, engine: Any, effect: Any = None) -> None:
+    def __init__(self, study: StudyDefinition, table: MemoryTable, engine: Any, effect: Any = None) -> None:
         self.study, self.table, self.engine = study, table, engine
         self.effect: Any = study.estimand if effect is None else effect
 
