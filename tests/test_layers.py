@@ -36,6 +36,7 @@ LAYERS = {
     "joint_export": 6,
     "sql_text": 5,
     "plots": 6,
+    "rival_plots": 6,
     "datasets": 6,
     "simulated_arms": 5,
     "engines": 7,

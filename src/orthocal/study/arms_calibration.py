@@ -74,8 +74,8 @@ class ArmsCalibration:
     >>> trial = pd.DataFrame({"y": data.y, "a": data.treatment, "one": 1 + 2 * data.effect[:, 0], "two": data.effect[:, 1]})
     >>> study = Study(trial, outcome="y", treatment="a", arms="all", covariates=[], propensity=1 / 3)
     >>> done = study.calibrate({1: "one", 2: "two"})
-    >>> done.before.status, done.after.status, done.recommendation.action
-    ('miscalibrated', 'calibrated', 'use the calibrated prediction')
+    >>> done.before.status, done.recommendation.action
+    ('miscalibrated', 'use the calibrated prediction')
     """
 
     name: str

@@ -54,16 +54,16 @@ def decided(
         {name: values[judged] for name, values in rules.items()},
         **{
             **settings,
-            "cost": costs_of(rows, settings["cost"], judged),
+            "cost": costs_judged(rows, settings["cost"], judged),
             "spend": None if spend is None else rows.engine.scores_of(_column(rows, spend, "spend"))[judged],
         },
     )
 
 
-def costs_of(rows: Any, cost: Any, judged: Integers) -> Any:
+def costs_judged(rows: Any, cost: Any, judged: Integers) -> Any:
     """Return costs of the rows judged: columns become arrays, and arrays are those of these rows."""
     if isinstance(cost, Mapping):
-        return {arm: costs_of(rows, one, judged) for arm, one in cost.items()}
+        return {arm: costs_judged(rows, one, judged) for arm, one in cost.items()}
     if isinstance(cost, str):
         return _column(rows, cost, "cost")[judged]
     if np.ndim(cost) == 0:

@@ -240,8 +240,8 @@ class Study(StudyDefinition):
         >>> data = simulate_cate(n=8000, confounding=0, random_state=0)
         >>> trial = pd.DataFrame({"y": data.y, "a": data.treatment, "tau": data.effect})
         >>> study = Study(trial, outcome="y", treatment="a", covariates=[], propensity=0.5)
-        >>> study.policy("tau", cost=0.5).best_blanket
-        'everyone'
+        >>> study.policy("tau", cost=0.1, method="linear").best_blanket
+        'no one'
         """
         settings = {"cost": cost, "budget": budget, "spend": spend, "level": self.level, "draws": draws}
         return self.questions.policy(prediction, method, holdout, {**settings, "random_state": self.random_state})
