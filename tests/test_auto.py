@@ -2,13 +2,12 @@
 
 import numpy as np
 import pytest
-from sklearn.linear_model import LinearRegression
 
 from orthocal import Auto, ExpectileLoss, HingeLoss, Isotonic, OrthocalError, QuadraticLoss
 from orthocal.calibration.schemes import fit_calibrator
 from orthocal.calibrators import CALIBRATORS
 from orthocal.calibrators.auto import LINES, SHAPES
-from orthocal.calibrators.evidence import largest_drop, line_evidence, pull_of
+from orthocal.calibrators.evidence import bend_evidence, line_evidence
 from orthocal.calibrators.left_out import by_value, left_out
 from orthocal.calibrators.lines import Rising
 from orthocal.calibrators.mixture import Mixture, mixed
@@ -102,42 +101,22 @@ def test_what_the_reason_says_is_true():
     assert "600 rows left out" in auto.reason_
 
 
-def test_half_statistics_of_lines_by_hand():
-    """Score tests against the best line, by least squares: shift and constant for the slope, the model for both."""
-    rng = np.random.default_rng(2)
-    p = rng.standard_normal(300)
-    y = 0.2 + 0.8 * p + rng.standard_normal(300)
-    evidence = line_evidence(*plain(p, y))
-    x = p - p.mean()
-
-    def one(residual, z):
-        return (residual @ z) ** 2 / ((residual * z) ** 2).sum() / 2
-
-    both = np.column_stack([np.ones(300), x]) * (y - p)[:, None]
-    slope = LinearRegression().fit(p[:, None], y).coef_[0]
-    wanted = {
-        "identity": both.sum(0) @ np.linalg.inv(both.T @ both) @ both.sum(0) / 2,
-        "constant": one(y - y.mean(), x),
-        "shift": one(y - p - (y - p).mean(), x),
-        "slope": one(y - p.mean() - slope * x, np.ones(300)),
-        "linear": 0.0,
-    }
-    assert evidence.lines == pytest.approx(wanted)
-    assert evidence.slope == pytest.approx(np.sqrt(2 * wanted["constant"]))
-
-
-def test_the_largest_drop_by_hand():
-    rng = np.random.default_rng(3)
-    p, y = np.arange(1000.0), np.repeat(np.arange(10.0), 100) + rng.standard_normal(1000)
-    y[700:800] -= 4
-    means, errors = y.reshape(10, 100).mean(1), y.reshape(10, 100).std(1) / 10
-    wanted = max((means[i] - means[7]) / np.hypot(errors[i], errors[7]) for i in range(7))
-    assert largest_drop(*plain(p, y)) == pytest.approx(wanted)
-
-
-def test_at_a_kink_both_sides_count_half():
-    loss = HingeLoss(np.array([0.0, 1.0]), np.ones(2), np.full(2, 0.5))
-    np.testing.assert_allclose(pull_of(loss, np.array([0.0, 0.0])), [0.0, 0.5])
+@pytest.mark.parametrize(("name", "n"), [("step", 500), ("sigmoid", 600), ("hinge", 4000)])
+def test_weights_by_hand(name, n):
+    """A shape's evidence is the mean of its gain on rows left out and of the test of bends, at most 30."""
+    prediction, loss = drawn(name, n)
+    trials = {trial.name: trial.weight for trial in Auto(repeats=1).fit(prediction, loss).trials_}
+    p, its = by_value(prediction, loss)
+    candidates = {**LINES, **SHAPES}
+    calibrators = {name: one.calibrator for name, one in candidates.items()}
+    seen = left_out(calibrators, p, its, folds=10, repeats=1, sample=10**6)
+    bent = bend_evidence(p, its, CALIBRATORS["linear"]().fit(p, its).predict(p), 6)
+    behind = dict(line_evidence(p, its).lines)
+    behind |= {name: (seen.behind(name, "linear") - min(bent[SHAPES[name].bends], 30.0)) / 2 for name in SHAPES}
+    kept = [name for name, weight in trials.items() if weight > 0]
+    raw = np.exp([-behind[name] - candidates[name].handicap for name in kept])
+    np.testing.assert_allclose([trials[name] for name in kept], raw / raw.sum(), rtol=1e-6)
+    assert any(name in SHAPES for name in kept)
 
 
 @pytest.mark.parametrize("name", ["affine", "step", "clusters", "weights", "coarse"])

@@ -28,35 +28,38 @@ class Candidate(NamedTuple):
 
     `member` is the name of that part: lines mix into one line, splines into one spline. `handicap` is how much better than by
     chance it has to be, in half squared standard errors: the more a class of maps can follow noise, the more it must prove.
-    One that is `for_drops` is considered only where the effect drops from one bin of the predictions to a later one.
+    `bends` is the number of ways to differ from a line that are tested for it: none for a shape that is nearly a line itself, two
+    for smooth ones, more for steps. One that is `for_drops` is considered only where the effect drops from one bin of the
+    predictions to a later one.
     """
 
     calibrator: Any
     member: str
     handicap: float
+    bends: int = 0
     for_drops: bool = False
 
 
 LINES = {
     "identity": Candidate(Identity(), "line", 0.0),
-    "constant": Candidate(Constant(), "line", 3.0),
+    "constant": Candidate(Constant(), "line", 4.0),
     "shift": Candidate(Shift(), "line", 2.0),
     "slope": Candidate(Tilt(), "line", 4.0),
-    "linear": Candidate(Rising(Linear()), "line", 4.5),
+    "linear": Candidate(Rising(Linear()), "line", 4.0),
 }
 """Judged by tests against the best line, which need no validation."""
 SHAPES = {
-    "platt": Candidate(Rising(Platt()), "platt", 4.75),
-    "smooth spline": Candidate(Spline(smoothings=(1e-3,)), "spline", 5.75),
-    "rough spline": Candidate(Spline(smoothings=(1e-5,)), "spline", 11.0),
-    "histogram": Candidate(Histogram(bins=10), "histogram", 8.0, for_drops=True),
-    "isotonic": Candidate(Isotonic(min_samples=20), "isotonic", 10.0),
-    "isotonic-100": Candidate(Isotonic(min_samples=100), "isotonic-100", 7.25),
+    "platt": Candidate(Rising(Platt()), "platt", 5.5),
+    "smooth spline": Candidate(Spline(smoothings=(1e-3,)), "spline", 6.75, bends=2),
+    "rough spline": Candidate(Spline(smoothings=(1e-5,)), "spline", 9.0, bends=2),
+    "histogram": Candidate(Histogram(bins=10), "histogram", 7.75, bends=2, for_drops=True),
+    "isotonic": Candidate(Isotonic(min_samples=20), "isotonic", 11.25, bends=6),
+    "isotonic-100": Candidate(Isotonic(min_samples=100), "isotonic-100", 9.0, bends=6),
 }
-"""Judged by their loss on rows left out, against that of the best line."""
-OWN_HANDICAP = 7.5
-SHARPNESS = 0.8
-"""A candidate's weight falls by this power of e for every half squared standard error it is behind."""
+"""Judged half by their loss on rows left out, half by tests of how the truth bends; both against the best line."""
+OWN_HANDICAP, OWN_BENDS = 7.5, 2
+MOST_BENDS, ENOUGH = 6, 30.0
+"""Bends that are tested; and half squared standard errors beyond which the truth is no line, and rows left out say what it is."""
 MOST_MEMBERS, LEAST_WEIGHT = 3, 0.02
 REPEATS, MANY_ROWS = 3, 20_000
 """Draws of the validation folds, and the rows beyond which one draw is as good."""
@@ -96,12 +99,13 @@ class Trial:
 
 
 class Auto(BaseEstimator):  # type: ignore[misc]
-    r"""Combine maps: a candidate's weight is :math:`\propto e^{-4c/5}`, c how far it is behind in half squared standard errors.
+    r"""Combine maps: a candidate's weight is :math:`\propto e^{-c}`, c how far it is behind in half squared standard errors.
 
     The model left alone, one number for everyone, a shift, a slope about the average and the best line are compared by score
-    tests against the best line; other shapes by their loss on rows left out against that of the line, in units of the noise. A
-    wider class has a handicap. Weights below 2% are dropped, and at most three members remain. (Exponential weights as in Leung
-    and Barron 2006, whose bound does not cover these candidates; benchmarks/auto.md has the measurements.)
+    tests against the best line; other shapes half by their loss on rows left out against that of the line, in units of the noise,
+    half by a score test of whether the truth bends away from the line at all. A wider class has a handicap. Weights below 2% are
+    dropped, and at most three members remain. (Exponential weights as in Leung and Barron 2006, whose bound does not cover these
+    candidates; benchmarks/auto.md has the measurements.)
 
     The map does not fall unless the effect does: a histogram may have a part only where the effect clearly drops from one bin to
     a later one. Where the best line falls by two standard errors, the map is a constant; ask for ``"linear"``, ``"platt"`` or
@@ -206,7 +210,7 @@ class Auto(BaseEstimator):  # type: ignore[misc]
     def _shapes(self) -> dict[str, Candidate]:
         if self.shapes is None:
             return SHAPES
-        return {name: Candidate(calibrator, name, OWN_HANDICAP) for name, calibrator in self.shapes.items()}
+        return {name: Candidate(calibrator, name, OWN_HANDICAP, OWN_BENDS) for name, calibrator in self.shapes.items()}
 
     def _constant(self, reason: str) -> Constant:
         self.choice_, self.weights_, self.trials_ = "constant", {"constant": 1.0}, ()
@@ -237,15 +241,16 @@ def _weights(candidates: Mapping[str, Candidate], evidence: Evidence, seen: Left
     behind = {name: value + candidates[name].handicap for name, value in evidence.lines.items()}
     if evidence.slope <= 0:
         behind["linear"] = behind["slope"] = np.inf
-    for name in candidates:
+    bends = np.minimum(seen.bends(base, MOST_BENDS), ENOUGH)
+    for name, one in candidates.items():
         if name in behind or name not in seen.losses:
             continue
-        behind[name] = evidence.lines[base] + seen.behind(name, base) + candidates[name].handicap
+        behind[name] = evidence.lines[base] + (seen.behind(name, base) - bends[one.bends]) / 2 + one.handicap
     behind |= dict.fromkeys(seen.notes, np.inf)
     if evidence.drop < DROPS:
         behind |= {name: np.inf for name in seen.losses if candidates[name].for_drops or not seen.rises(name)}
     best = min(behind.values())
-    raw = {name: float(np.exp(-SHARPNESS * (value - best))) for name, value in behind.items()}
+    raw = {name: float(np.exp(best - value)) for name, value in behind.items()}
     return {name: weight / sum(raw.values()) for name, weight in raw.items()}
 
 

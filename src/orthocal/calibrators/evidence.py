@@ -1,21 +1,25 @@
-"""How far lines are from the best line, by score tests: no curvature and no validation is needed."""
+"""How far lines and the truth are from the best line, by score tests: no curvature and no validation is needed."""
 
 from __future__ import annotations
 
 from typing import NamedTuple
 
 import numpy as np
+from scipy.linalg import eigh
 
-from orthocal.arrays import Floats, Integers, group_sums, step_of
+from orthocal.arrays import Floats, Integers, group_sums, is_constant, step_of
 from orthocal.calibrators.histogram import filled, uniform_mass_edges
 from orthocal.calibrators.lines import Constant, Shift, Tilt, middle_of
 from orthocal.losses import Loss, is_ratio
 from orthocal.losses.units import units_of
 from orthocal.solvers import constants
+from orthocal.solvers.spline import roughness, spline_design, spline_knots
 
 BOTH, AVERAGE, SLOPE = [0, 1], [0], [1]
 """Directions in which a map may differ from the best line."""
 BINS = 10
+PIECES, RIDGE = 8, 1e-7
+"""Of the spline whose smoothest bends are tested; and what is added to its moments, for those of few predictions are singular."""
 KINK = 1e-7
 """How far aside of a map the sides of a kink are looked at, in deviations of the outcome."""
 
@@ -54,6 +58,29 @@ def line_evidence(prediction: Floats, loss: Loss) -> Evidence:
         "linear": 0.0,
     }
     return Evidence(lines, slope, largest_drop(prediction, loss))
+
+
+def bend_evidence(prediction: Floats, loss: Loss, line: Floats, most: int) -> Floats:
+    """Return half the score statistic of the 0, 1, ..., `most` smoothest bends against the best line."""
+    pull = pull_of(loss, line)
+    rows = np.array([by_unit(loss, pull * bend) for bend in bends(prediction, loss.weight)[:most]])
+    return np.array([half_statistic(rows[:count]) for count in range(most + 1)])
+
+
+def bends(prediction: Floats, weight: Floats) -> Floats:
+    """Return the splines orthogonal to every line, the smoothest first (Demmler and Reinsch 1975), one a row.
+
+    The first two are much like a parabola and a cubic. Few distinct predictions have few: the others are 0 on every row.
+    """
+    if is_constant(prediction):
+        return np.empty((0, len(prediction)))
+    place = (prediction - prediction.min()) / np.ptp(prediction)  # whatever the unit of the prediction
+    knots = spline_knots(place, PIECES)
+    design = spline_design(place, knots)
+    moments = (design * weight[:, None]).T @ design / weight.sum()
+    smoothest_first = eigh(roughness(knots), moments + RIDGE * np.eye(len(moments)))[1]
+    found = (design @ smoothest_first[:, len(BOTH) :]).T
+    return np.asarray(found[found**2 @ weight > weight.sum() / 2])
 
 
 def largest_drop(prediction: Floats, loss: Loss) -> float:
@@ -104,9 +131,9 @@ def by_unit(loss: Loss, values: Floats) -> Floats:
 
 def half_statistic(pulls: Floats) -> float:
     """Return half the squared length of summed scores, in units of their own variance."""
-    total, variance = pulls.sum(axis=1), pulls @ pulls.T
-    if not variance.any():  # nothing pulls anywhere
+    if not pulls.any():  # nothing pulls anywhere
         return 0.0
+    total, variance = pulls.sum(axis=1), pulls @ pulls.T
     return float(total @ np.linalg.pinv(variance, hermitian=True) @ total) / 2
 
 

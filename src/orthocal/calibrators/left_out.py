@@ -10,7 +10,7 @@ import numpy as np
 from sklearn.base import clone
 
 from orthocal.arrays import MANY, Floats, Integers, packed_argsort
-from orthocal.calibrators.evidence import by_unit, pulls
+from orthocal.calibrators.evidence import bend_evidence, by_unit, pulls
 from orthocal.errors import OrthocalError
 from orthocal.folds import assign_folds
 from orthocal.losses import Loss, columns_of, without_overlap
@@ -62,6 +62,8 @@ class LeftOut:
 
     Parameters
     ----------
+    prediction : array
+        Of the rows used.
     loss : Loss
         Of the rows used, centred: far from 0 the loss is large, and differences of it are lost in rounding.
     losses : dict of str to array
@@ -74,6 +76,7 @@ class LeftOut:
         Why a candidate could not be fitted.
     """
 
+    prediction: Floats
     loss: Loss
     losses: dict[str, Floats]
     draws: list[dict[str, Floats]]
@@ -103,6 +106,10 @@ class LeftOut:
         if not (noise > 0 and error > 0):
             return 0.0 if gap == 0 else np.inf
         return gap / noise if gap > 0 else -min(-gap / noise, WELL_BEHAVED * (gap / error) ** 2)
+
+    def bends(self, base: str, most: int) -> Floats:
+        """Return the evidence that the truth bends away from a line, in the 0, 1, ... smoothest ways."""
+        return bend_evidence(self.prediction, self.loss, self.fitted[base], most)
 
     def excess(self, name: str, weights: Mapping[str, float]) -> tuple[float, float]:
         """Return (mean loss above that of the weighted mean of candidates, its standard error)."""
@@ -139,6 +146,7 @@ def left_out(
     draws = [{name: units.standard(draw[name]) for name in able} for draw in draws]
     losses = {name: np.mean([by_unit(centred, centred.value(draw[name])) for draw in draws], axis=0) for name in able}
     return LeftOut(
+        prediction=prediction,
         loss=centred,
         losses=losses,
         draws=draws,

@@ -1,0 +1,91 @@
+"""Score tests of lines and bends by hand: what the automatic choice knows without validation."""
+
+import numpy as np
+import pytest
+from sklearn.linear_model import LinearRegression
+
+from orthocal import HingeLoss, QuadraticLoss
+from orthocal.calibrators.evidence import bend_evidence, bends, largest_drop, line_evidence, pull_of
+
+
+def plain(prediction, target):
+    return prediction, QuadraticLoss(target, np.ones(len(target)))
+
+
+def test_half_statistics_of_lines_by_hand():
+    """Score tests against the best line, by least squares: shift and constant for the slope, the model for both."""
+    rng = np.random.default_rng(2)
+    p = rng.standard_normal(300)
+    y = 0.2 + 0.8 * p + rng.standard_normal(300)
+    evidence = line_evidence(*plain(p, y))
+    x = p - p.mean()
+
+    def one(residual, z):
+        return (residual @ z) ** 2 / ((residual * z) ** 2).sum() / 2
+
+    both = np.column_stack([np.ones(300), x]) * (y - p)[:, None]
+    slope = LinearRegression().fit(p[:, None], y).coef_[0]
+    wanted = {
+        "identity": both.sum(0) @ np.linalg.inv(both.T @ both) @ both.sum(0) / 2,
+        "constant": one(y - y.mean(), x),
+        "shift": one(y - p - (y - p).mean(), x),
+        "slope": one(y - p.mean() - slope * x, np.ones(300)),
+        "linear": 0.0,
+    }
+    assert evidence.lines == pytest.approx(wanted)
+    assert evidence.slope == pytest.approx(np.sqrt(2 * wanted["constant"]))
+
+
+def test_bends_are_orthogonal_to_lines_and_the_smoothest_come_first():
+    rng = np.random.default_rng(4)
+    p, weight = np.sort(rng.standard_normal(500)), rng.random(500)
+    found = bends(p, weight)
+    line = np.column_stack([np.ones(500), p])
+    np.testing.assert_allclose(found * weight @ line / weight.sum(), 0, atol=1e-5)
+    np.testing.assert_allclose(found * weight @ found.T / weight.sum(), np.eye(9), atol=1e-4)
+    turns = (np.diff(np.sign(found), axis=1) != 0).sum(axis=1)
+    assert turns.tolist() == list(range(2, 11))
+
+
+def test_half_statistics_of_bends_by_hand():
+    """A score test of the residuals of the best line, in whatever unit the prediction is; clusters are summed first."""
+    rng = np.random.default_rng(5)
+    p, clusters = np.sort(rng.standard_normal(300)), rng.integers(0, 60, 300)
+    y = p**2 + rng.standard_normal(300)
+    line = LinearRegression().fit(p[:, None], y).predict(p[:, None])
+    rows = (y - line)[:, None] * bends(p, np.ones(300))[:4].T
+    sums = np.zeros((60, 4))
+    np.add.at(sums, clusters, rows)
+    for groups, own in ((None, rows), (clusters, sums)):
+        wanted = [
+            own[:, :k].sum(0) @ np.linalg.solve(own[:, :k].T @ own[:, :k], own[:, :k].sum(0)) / 2 for k in range(1, 5)
+        ]
+        loss = QuadraticLoss(y, np.ones(300), groups=groups)
+        np.testing.assert_allclose(bend_evidence(p, loss, line, 4), [0, *wanted])
+        np.testing.assert_allclose(bend_evidence(1e6 * p + 1e7, loss, line, 4), [0, *wanted], rtol=1e-6)
+
+
+def test_few_predictions_have_few_bends():
+    rng = np.random.default_rng(6)
+    p = np.repeat([0.0, 1.0, 5.0], 40)
+    y = 0.2 * p + (p == 1) + rng.standard_normal(120)
+    line = LinearRegression().fit(p[:, None], y).predict(p[:, None])
+    found = bend_evidence(*plain(p, y), line, 6)
+    assert found[1] > 0
+    np.testing.assert_allclose(found[1:], found[1])
+    for rows in (80, 40):  # two predictions, one
+        assert not bend_evidence(*plain(p[:rows], y[:rows]), p[:rows] + 0.1, 6).any()
+
+
+def test_the_largest_drop_by_hand():
+    rng = np.random.default_rng(3)
+    p, y = np.arange(1000.0), np.repeat(np.arange(10.0), 100) + rng.standard_normal(1000)
+    y[700:800] -= 4
+    means, errors = y.reshape(10, 100).mean(1), y.reshape(10, 100).std(1) / 10
+    wanted = max((means[i] - means[7]) / np.hypot(errors[i], errors[7]) for i in range(7))
+    assert largest_drop(*plain(p, y)) == pytest.approx(wanted)
+
+
+def test_at_a_kink_both_sides_count_half():
+    loss = HingeLoss(np.array([0.0, 1.0]), np.ones(2), np.full(2, 0.5))
+    np.testing.assert_allclose(pull_of(loss, np.array([0.0, 0.0])), [0.0, 0.5])
