@@ -9,7 +9,6 @@ import numpy as np
 from sklearn.base import BaseEstimator
 
 from orthocal.arrays import Floats, group_sums, is_constant
-from orthocal.calibrators.auto import SHARPNESS
 from orthocal.calibrators.decision_shifts import decision_shifts
 from orthocal.calibrators.evidence import half_statistic
 from orthocal.errors import OrthocalError, require_one_of
@@ -68,11 +67,11 @@ def _linear(predictions: Floats, gains: Floats, weight: Floats) -> JointMap:
 
 FAMILIES: dict[str, Family] = {
     "identity": Family(_identity, lambda arms: 0.0 * arms),
-    "constant": Family(_constant, lambda arms: 3.0 * arms),
+    "constant": Family(_constant, lambda arms: 4.0 * arms),
     "shift": Family(_shift, lambda arms: 2.0 * arms),
-    "common": Family(_common, lambda arms: 2.0 * arms + 4.5),
-    "separate": Family(_separate, lambda arms: 4.5 * arms),
-    "linear": Family(_linear, lambda arms: 2.25 * arms * (arms + 1)),
+    "common": Family(_common, lambda arms: 2.0 * arms + 4.0),
+    "separate": Family(_separate, lambda arms: 4.0 * arms),
+    "linear": Family(_linear, lambda arms: 2.0 * arms * (arms + 1)),
 }
 """Handicaps in half squared standard errors: with one arm those of `Auto`, with more of them the same for each number learnt."""
 
@@ -221,7 +220,7 @@ def _weights(maps: Mapping[str, JointMap], predictions: Floats, scores: ArmScore
         for name, map_ in maps.items()
     }
     least = min(behind.values())
-    raw = {name: float(np.exp(-SHARPNESS * (value - least))) for name, value in behind.items()}
+    raw = {name: float(np.exp(least - value)) for name, value in behind.items()}
     return {name: value / sum(raw.values()) for name, value in raw.items()}
 
 
