@@ -13,6 +13,7 @@ from typing import Annotated, Any, cast
 import typer
 
 from orthocal import __version__
+from orthocal.cli.decide_options import ChooseOptions, PolicyOptions
 from orthocal.cli.options import (
     ApplyOptions,
     AssessOptions,
@@ -59,6 +60,20 @@ COMMANDS: dict[str, tuple[type, tuple[str, ...]]] = {
         (
             "orthocal assess trial.csv --outcome y --treatment a --prediction tau1 --prediction tau2 --covariates all",
             "orthocal assess trial.csv --outcome y --treatment a --prediction tau --exclude id --fail-if miscalibrated --json",
+        ),
+    ),
+    "orthocal.cli.decide:choose": (
+        ChooseOptions,
+        (
+            "orthocal choose trial.csv --outcome y --treatment a --prediction forest --prediction lasso --covariates age,sex",
+            "orthocal choose trial.csv --outcome y --treatment a --prediction forest --covariates age,sex --cost 0.5",
+        ),
+    ),
+    "orthocal.cli.decide:policy": (
+        PolicyOptions,
+        (
+            "orthocal policy trial.csv --outcome y --treatment a --prediction tau --covariates age,sex --cost 0.5",
+            "orthocal policy mail.csv --outcome y --treatment a --control no --arm b=tau_b --arm c=tau_c --exclude id --cost 2",
         ),
     ),
     "orthocal.cli.maps:apply": (

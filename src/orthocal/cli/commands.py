@@ -81,7 +81,7 @@ def calibrate(options: CalibrateOptions) -> None:
     require_statuses(options.fail_if)
     Settings(**options.of(VERDICT))
     holdout = number_or_name(options.holdout)
-    source = _source(options)
+    source = source_of(options)
     drawn = CONTRASTS if options.columns_by_arm else AFTER if holdout != 0 else BEFORE
     results = results_of_calibrate("calibrate", options.out, drawn, [source.table], source.files)
     study = study_of(options, source.data, source.kind)
@@ -91,7 +91,7 @@ def calibrate(options: CalibrateOptions) -> None:
     by_named(study, options)
     with source.running():
         words = {
-            **_plan(study, options, source, 1 + options.redraws),
+            **plan_of(study, options, source, 1 + options.redraws),
             **words_of_map(options.method, study.rows.counted(holdout), holdout),
         }
         if announced({**words, "output": str(options.out)}, options.dry_run, as_json):
@@ -122,13 +122,13 @@ def assess(options: AssessOptions) -> None:
     require_statuses(options.fail_if)
     Settings(**options.of(VERDICT))
     require_prediction(options)
-    source = _source(options)
+    source = source_of(options)
     results = results_of_assess(options.out, judged_names(options), source.files)
     study = study_of(options, source.data, source.kind)
     study.rows.require_redraws(options.redraws)
     by_named(study, options)
     with source.running():
-        words = _plan(study, options, source, 1 + options.redraws)
+        words = plan_of(study, options, source, 1 + options.redraws)
         if announced({**words, "output": str(options.out)}, options.dry_run, as_json):
             return
         with results.written() as folder:
@@ -157,13 +157,13 @@ def judged_names(options: Options) -> list[str]:
     return [contrast_name(*pair) for pair in contrasts_of([options.control or "0", *options.columns_by_arm])]
 
 
-def _source(options: Options) -> Any:
+def source_of(options: Options) -> Any:
     """Return where rows come from, by the engine that was asked for."""
     require_one_of(options.engine, SOURCES, "engine")
     return SOURCES[options.engine](options)
 
 
-def _plan(study: Study, options: Options, source: Any, draws: int) -> dict[str, str]:
+def plan_of(study: Study, options: Options, source: Any, draws: int) -> dict[str, str]:
     """Say what will be done, having checked all that can be checked."""
     time = {"time": time_of(study, draws)} if isinstance(source, MemorySource) else {}
     return {

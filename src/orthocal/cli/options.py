@@ -8,7 +8,8 @@ from typing import Annotated, Any, get_args, get_type_hints
 
 import typer
 
-COLUMNS, EFFECT, LEARNING, VERDICT, ENGINE, RESULTS = "Columns", "Effect", "Learning", "Verdict", "Dask", "Results"
+COLUMNS, EFFECT, LEARNING, VERDICT, ENGINE = "Columns", "Effect", "Learning", "Verdict", "Dask"
+RESULTS = "Results"
 """Panels of the help. Options of an effect, of the verdict and of Dask go by their own names to these, and nowhere else."""
 
 
@@ -22,21 +23,25 @@ def _names(package: str, registry: str) -> str:
     return f"{', '.join(names)} or {last}"
 
 
-def _option(name: str, text: str, panel: str | None = None) -> Any:
+def option(name: str, text: str, panel: str | None = None) -> Any:
+    """Return how an option is written and explained."""
     return typer.Option(name, help=text, rich_help_panel=panel)
 
 
-Out = Annotated[Path, _option("--out", "Folder for the results.", RESULTS)]
-Method = Annotated[str, _option("--method", f"{_names('calibrators', 'CALIBRATORS')}.")]
+Out = Annotated[Path, option("--out", "Folder for the results.", RESULTS)]
+Method = Annotated[str, option("--method", f"{_names('calibrators', 'CALIBRATORS')}.")]
 Prediction = Annotated[
     list[str] | None,
-    _option("--prediction", "Column of predicted effects, by a model not trained on these rows; one for each arm."),
+    option("--prediction", "Column of predicted effects, by a model not trained on these rows; one for each arm."),
 ]
-Overwrite = Annotated[bool, _option("--overwrite", "Replace the file if it exists.")]
+Holdout = Annotated[
+    str, option("--holdout", "Share of rows kept for the verdict, or a column of 1 and 0; 0 turns it off.")
+]
+Overwrite = Annotated[bool, option("--overwrite", "Replace the file if it exists.")]
 MapFile = Annotated[Path, typer.Argument(metavar="MAP", help="Map file written by calibrate.", show_default=False)]
-Seed = Annotated[int, _option("--seed", "Seed of folds and learners.", LEARNING)]
+Seed = Annotated[int, option("--seed", "Seed of folds and learners.", LEARNING)]
 Jobs = Annotated[
-    int, _option("--jobs", "Learner fits, or processes of Dask, that run at once; -1 for all cores.", LEARNING)
+    int, option("--jobs", "Learner fits, or processes of Dask, that run at once; -1 for all cores.", LEARNING)
 ]
 
 
@@ -52,27 +57,27 @@ class Options:
             show_default=False,
         ),
     ]
-    outcome: Annotated[str, _option("--outcome", "Outcome column.")]
-    treatment: Annotated[str, _option("--treatment", "Treatment column.")]
+    outcome: Annotated[str, option("--outcome", "Outcome column.")]
+    treatment: Annotated[str, option("--treatment", "Treatment column.")]
     prediction: Annotated[
         list[str] | None,
-        _option("--prediction", "Column of predicted effects; may be repeated. Not with several arms."),
+        option("--prediction", "Column of predicted effects; may be repeated. Not with several arms."),
     ] = None
     covariates: Annotated[
         str | None,
-        _option(
+        option(
             "--covariates",
             "Columns measured before treatment, by comma; all for every column without another part; none with a known "
             "propensity. Never guessed.",
         ),
     ] = None
     exclude: Annotated[
-        str | None, _option("--exclude", "Columns that are no covariates, by comma; all others are.", COLUMNS)
+        str | None, option("--exclude", "Columns that are no covariates, by comma; all others are.", COLUMNS)
     ] = None
-    instrument: Annotated[str | None, _option("--instrument", "Instrument column (effect late).", COLUMNS)] = None
+    instrument: Annotated[str | None, option("--instrument", "Instrument column (effect late).", COLUMNS)] = None
     propensity: Annotated[
         str | None,
-        _option(
+        option(
             "--propensity",
             "Known propensity of the arm: a number such as 1/3, or a column; of several arms call=1/4,mail=1/4.",
             COLUMNS,
@@ -80,89 +85,85 @@ class Options:
     ] = None
     propensity_control: Annotated[
         str | None,
-        _option("--propensity-control", "Known propensity of the control, where there are more arms.", COLUMNS),
+        option("--propensity-control", "Known propensity of the control, where there are more arms.", COLUMNS),
     ] = None
-    weight: Annotated[str | None, _option("--weight", "Column of sample weights.", COLUMNS)] = None
-    groups: Annotated[str | None, _option("--groups", "Column of clusters, which are kept whole.", COLUMNS)] = None
-    by: Annotated[str | None, _option("--by", "Columns of subgroups to judge apart, by comma.", COLUMNS)] = None
+    weight: Annotated[str | None, option("--weight", "Column of sample weights.", COLUMNS)] = None
+    groups: Annotated[str | None, option("--groups", "Column of clusters, which are kept whole.", COLUMNS)] = None
+    by: Annotated[str | None, option("--by", "Columns of subgroups to judge apart, by comma.", COLUMNS)] = None
     key: Annotated[
         str | None,
-        _option(
-            "--key", "Column that tells rows apart, by which folds are drawn; their contents if left out.", COLUMNS
-        ),
+        option("--key", "Column that tells rows apart, by which folds are drawn; their contents if left out.", COLUMNS),
     ] = None
     drop_missing: Annotated[
-        bool, _option("--drop-missing", "Leave out rows in which a needed value is missing, and say how many.", COLUMNS)
+        bool, option("--drop-missing", "Leave out rows in which a needed value is missing, and say how many.", COLUMNS)
     ] = False
-    effect: Annotated[str, _option("--effect", f"{_names('effects', 'EFFECTS')}.")] = "cate"
+    effect: Annotated[str, option("--effect", f"{_names('effects', 'EFFECTS')}.")] = "cate"
     arm: Annotated[
         list[str] | None,
-        _option(
+        option(
             "--arm",
             "Treatment value whose effect is judged; 1 if left out. Several arms: --arm call=tau_call --arm mail=tau_mail.",
             EFFECT,
         ),
     ] = None
     control: Annotated[
-        str | None, _option("--control", "Treatment value it is compared with; 0 if left out.", EFFECT)
+        str | None, option("--control", "Treatment value it is compared with; 0 if left out.", EFFECT)
     ] = None
     quantile: Annotated[
-        float | None, _option("--quantile", "Which quantile (effect quantile); 0.5 if left out.", EFFECT)
+        float | None, option("--quantile", "Which quantile (effect quantile); 0.5 if left out.", EFFECT)
     ] = None
     tail: Annotated[
-        float | None, _option("--tail", "Share of the largest outcomes (effect cvar); 0.1 if left out.", EFFECT)
+        float | None, option("--tail", "Share of the largest outcomes (effect cvar); 0.1 if left out.", EFFECT)
     ] = None
     expectile: Annotated[
-        float | None, _option("--expectile", "Which expectile (effect expectile); 0.5 if left out.", EFFECT)
+        float | None, option("--expectile", "Which expectile (effect expectile); 0.5 if left out.", EFFECT)
     ] = None
-    target: Annotated[str | None, _option("--target", "population or compliers (effect late).", EFFECT)] = None
+    target: Annotated[str | None, option("--target", "population or compliers (effect late).", EFFECT)] = None
     correction: Annotated[
-        str | None, _option("--correction", "gaussian, shift or riesz (effect derivative).", EFFECT)
+        str | None, option("--correction", "gaussian, shift or riesz (effect derivative).", EFFECT)
     ] = None
-    cost: Annotated[
-        float | None, _option("--cost", "Cost of treating one person, in units of the effect.", VERDICT)
-    ] = None
-    bins: Annotated[int | None, _option("--bins", "Bins of the prediction; 10 if left out.", VERDICT)] = None
+    cost: Annotated[float | None, option("--cost", "Cost of treating one person, in units of the effect.", VERDICT)] = (
+        None
+    )
+    bins: Annotated[int | None, option("--bins", "Bins of the prediction; 10 if left out.", VERDICT)] = None
     tolerance: Annotated[
         float | None,
-        _option(
+        option(
             "--tolerance", "Error that would matter, in units of the effect; half the predictions' spread if left out."
         ),
     ] = None
-    level: Annotated[float | None, _option("--level", "Confidence level; 0.95 if left out.")] = None
+    level: Annotated[float | None, option("--level", "Confidence level; 0.95 if left out.")] = None
     fail_if: Annotated[
         list[str] | None,
-        _option(
+        option(
             "--fail-if", "Exit with code 3 at this status, miscalibrated or inconclusive; may be repeated.", RESULTS
         ),
     ] = None
     learner: Annotated[
-        str | None, _option("--learner", "Kind of learner: boosting, linear, forest or stagewise.", LEARNING)
+        str | None, option("--learner", "Kind of learner: boosting, linear, forest or stagewise.", LEARNING)
     ] = None
-    folds: Annotated[str, _option("--folds", "Folds of cross-fitting: a number, or a column of labels.", LEARNING)] = (
-        "5"
-    )
+    folds: Annotated[str, option("--folds", "Folds of cross-fitting: a number, or a column of labels.", LEARNING)] = "5"
     redraws: Annotated[
-        int, _option("--redraws", "Draw the folds so many times more, to show how the error moves.", LEARNING)
+        int, option("--redraws", "Draw the folds so many times more, to show how the error moves.", LEARNING)
     ] = 0
-    clip: Annotated[float, _option("--clip", "Fitted propensities are kept between this and 1 less it.", LEARNING)] = (
+    clip: Annotated[float, option("--clip", "Fitted propensities are kept between this and 1 less it.", LEARNING)] = (
         0.01
     )
     seed: Seed = 0
     jobs: Jobs = -1
-    engine: Annotated[str, _option("--engine", "memory, or dask for tables larger than memory.")] = "memory"
+    engine: Annotated[str, option("--engine", "memory, or dask for tables larger than memory.")] = "memory"
     scheduler: Annotated[
         str | None,
-        _option("--scheduler", "Address of a Dask scheduler; processes of this machine if left out.", ENGINE),
+        option("--scheduler", "Address of a Dask scheduler; processes of this machine if left out.", ENGINE),
     ] = None
     sample: Annotated[
-        int | None, _option("--sample", "Rows that nuisances are learnt on; 200000 if left out.", ENGINE)
+        int | None, option("--sample", "Rows that nuisances are learnt on; 200000 if left out.", ENGINE)
     ] = None
     out: Out = Path("orthocal-out")
-    dry_run: Annotated[bool, _option("--dry-run", "Check everything, say what would be done, and stop.", RESULTS)] = (
+    dry_run: Annotated[bool, option("--dry-run", "Check everything, say what would be done, and stop.", RESULTS)] = (
         False
     )
-    as_json: Annotated[bool, _option("--json", "Print the verdict as JSON; words go to standard error.", RESULTS)] = (
+    as_json: Annotated[bool, option("--json", "Print the verdict as JSON; words go to standard error.", RESULTS)] = (
         False
     )
 
@@ -195,13 +196,11 @@ class CalibrateOptions(Options):
     prediction: Prediction = None
     method: Method = "auto"
     decisions: Annotated[
-        bool, _option("--decisions", "Several arms: calibrate the gain promised for the arm that is chosen, too.")
+        bool, option("--decisions", "Several arms: calibrate the gain promised for the arm that is chosen, too.")
     ] = False
-    holdout: Annotated[
-        str, _option("--holdout", "Share of rows kept for the verdict, or a column of 1 and 0; 0 turns it off.")
-    ] = "0.3"
+    holdout: Holdout = "0.3"
     exact: Annotated[
-        bool | None, _option("--exact/--no-exact", "Isotonic maps: of all rows, or on a fine grid.", ENGINE)
+        bool | None, option("--exact/--no-exact", "Isotonic maps: of all rows, or on a fine grid.", ENGINE)
     ] = None
 
 
@@ -231,9 +230,7 @@ class ApplyOptions:
         Path, typer.Argument(metavar="DATA", help="Table: .csv, .csv.gz or .parquet; - reads CSV from standard input.")
     ]
     prediction: Prediction = None
-    out: Annotated[
-        Path, _option("--out", "Table to write: .csv, .csv.gz or .parquet; - writes CSV to standard output.")
-    ]
+    out: Annotated[Path, option("--out", "Table to write: .csv, .csv.gz or .parquet; - writes CSV to standard output.")]
     overwrite: Overwrite = False
 
 
@@ -242,16 +239,16 @@ class ExportOptions:
     """Print a map as one SQL expression, as JSON, or as a Python function that needs no package."""
 
     map_file: MapFile
-    form: Annotated[str, _option("--format", "sql, json or python.")]
+    form: Annotated[str, option("--format", "sql, json or python.")]
     prediction: Annotated[
         list[str] | None,
-        _option("--prediction", "Column of predictions (format sql), one for each arm; prediction if left out."),
+        option("--prediction", "Column of predictions (format sql), one for each arm; prediction if left out."),
     ] = None
     quote: Annotated[
         str | None,
-        _option("--quote", 'Mark around the column in your SQL, " or `; none around a plain name if left out.'),
+        option("--quote", 'Mark around the column in your SQL, " or `; none around a plain name if left out.'),
     ] = None
-    out: Annotated[Path | None, _option("--out", "File to write; standard output if left out.")] = None
+    out: Annotated[Path | None, option("--out", "File to write; standard output if left out.")] = None
     overwrite: Overwrite = False
 
 
@@ -263,10 +260,10 @@ class ReproduceOptions:
     """
 
     name: Annotated[str, typer.Argument(metavar="EXPERIMENT", help="401k, quantile or acic.", show_default=False)]
-    repeats: Annotated[int | None, _option("--repeats", "Repetitions; the experiment's own number if left out.")] = None
+    repeats: Annotated[int | None, option("--repeats", "Repetitions; the experiment's own number if left out.")] = None
     learners: Annotated[
-        str | None, _option("--learners", "Size of the trees: large, shallow or default, several by comma.")
+        str | None, option("--learners", "Size of the trees: large, shallow or default, several by comma.")
     ] = None
     seed: Seed = 0
     jobs: Jobs = -1
-    out: Annotated[Path | None, _option("--out", "Folder for the results; orthocal-EXPERIMENT if left out.")] = None
+    out: Annotated[Path | None, option("--out", "Folder for the results; orthocal-EXPERIMENT if left out.")] = None

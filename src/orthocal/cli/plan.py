@@ -112,7 +112,7 @@ def words_of_study(study: Study, options: Options, data: str) -> dict[str, str]:
         "clusters": options.groups,
         "subgroups": options.by,
         "key": options.key,
-        "cost": None if options.cost is None else f"{number(options.cost)} for treating one person",
+        "cost": None if options.cost is None else f"{cost_in_words(options.cost)} for treating one person",
         "tolerance": None if options.tolerance is None else number(options.tolerance),
     }
     contrast = contrast_of(study)
@@ -126,6 +126,11 @@ def words_of_study(study: Study, options: Options, data: str) -> dict[str, str]:
         **{role: name for role, name in optional.items() if name is not None},
         "covariates": _listed(study.roles.covariates),
     }
+
+
+def cost_in_words(cost: Any) -> str:
+    """Return a number, or what was written of several arms."""
+    return number(cost) if isinstance(cost, float) else ", ".join(cost)
 
 
 def words_of_learning(study: Study, options: Options, draws: int) -> dict[str, str]:

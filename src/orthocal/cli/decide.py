@@ -1,0 +1,113 @@
+"""Commands about decisions: which model to use, and what deciding by it is worth."""
+
+from __future__ import annotations
+
+import csv
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import typer
+
+from orthocal import plots
+from orthocal.cli.commands import plan_of, require_prediction, source_of
+from orthocal.cli.decide_options import ChooseOptions, PolicyOptions
+from orthocal.cli.options import VERDICT
+from orthocal.cli.output import announced, print_files, print_json, write_json
+from orthocal.cli.plan import number_or_name, one_of, study_of, words_of_map
+from orthocal.cli.screen import learning
+from orthocal.decisions import Policy
+from orthocal.errors import OrthocalError
+from orthocal.files.atomic import Results
+from orthocal.study import Study
+
+TABLE = "top-shares.csv"
+"""People from the most promising down, rule by rule."""
+
+
+def choose(options: ChooseOptions) -> None:
+    """Choose among columns of predicted effects."""
+
+    def asked(study: Study, holdout: Any) -> Any:
+        return study.choose(method=options.method, holdout=holdout, **options.of(VERDICT))
+
+    def written(found: Any, folder: Path) -> None:
+        write_json(found.to_dict(), folder / "choice.json")
+        _draw(found.plot(), folder / "leaderboard.png")
+
+    _run(options, "choose", ("choice.json", "leaderboard.png"), asked, written)
+
+
+def policy(options: PolicyOptions) -> None:
+    """Say what deciding by predicted effects is worth."""
+
+    def asked(study: Study, holdout: Any) -> Any:
+        return study.policy(
+            cost=costs_given(options.cost, study.rows.treatment_values),
+            budget=options.budget,
+            spend=options.spend,
+            method=options.method,
+            holdout=holdout,
+        )
+
+    def written(found: Any, folder: Path) -> None:
+        write_json(found.to_dict(), folder / "policy.json")
+        write_shares(found, folder / TABLE)
+        _draw(found.plot(), folder / "policy.png")
+        if options.budget is not None:
+            _draw(plots.budget_curve(found), folder / "budget.png")
+
+    drawn = ("policy.png", *(() if options.budget is None else ("budget.png",)))
+    _run(options, "policy", ("policy.json", TABLE, *drawn), asked, written)
+
+
+def _run(options: Any, command: str, names: tuple[str, ...], asked: Any, written: Any) -> None:
+    """Check everything, say what will be done, do it, and write what was found."""
+    require_prediction(options)
+    if options.redraws or options.fail_if:
+        raise OrthocalError(f"`--redraws` and `--fail-if` must be left out of {command}, which has no status.")
+    holdout, source = number_or_name(options.holdout), source_of(options)
+    results = Results(options.out, command, names, tuple(source.files))
+    results.require_free()
+    study = study_of(options, source.data, source.kind)
+    study.questions.require_method(options.method)
+    with source.running():
+        words = plan_of(study, options, source, 1)
+        words |= words_of_map(options.method, study.rows.counted(holdout), holdout)
+        if announced({**words, "output": str(options.out)}, options.dry_run, options.as_json):
+            return
+        with results.written() as folder:
+            with learning(1):
+                found = asked(study, holdout)
+            written(found, folder)
+    typer.echo(f"{found.summary()}\n", err=options.as_json)
+    print_files(options.out, err=options.as_json)
+    print_json(found.to_dict(), options.as_json)
+
+
+def costs_given(texts: Sequence[str] | None, values: Sequence[Any]) -> Any:
+    """Return the cost of treating a person: a number, a column, or one of these for each arm, by its value."""
+    pairs = [text.partition("=") for text in texts or ("0",)]
+    if not any(sign for _, sign, _ in pairs):
+        return number_or_name(one_of(texts or ("0",), "cost"))
+    if not all(sign for _, sign, _ in pairs):
+        raise OrthocalError("`--cost` must be given once, or for every arm as in --cost call=0.5; here it is both.")
+    arms = {str(value): value for value in values}
+    return {arms.get(arm, arm): number_or_name(cost) for arm, _, cost in pairs}
+
+
+def write_shares(found: Policy, path: Path) -> None:
+    """Write the table of people from the most promising down, of every prediction, as CSV."""
+    tables: Mapping[str, Mapping[str, Any]] = {name: found.table(name) for name in found.predictions}
+    with path.open("w", encoding="utf-8", newline="") as file:
+        writer = csv.writer(file, lineterminator="\n")
+        writer.writerow(["rule", *next(iter(tables.values()))])
+        for name, table in tables.items():
+            writer.writerows([name, *row] for row in zip(*table.values(), strict=True))
+
+
+def _draw(ax: Any, path: Path) -> None:
+    from matplotlib import pyplot as plt
+
+    ax.figure.savefig(path, dpi=150)
+    plt.close(ax.figure)
