@@ -109,8 +109,8 @@ def coverages(design, n, runs=RUNS):
 
 
 CAUTIOUS = ("band", "over the best", "cost per gain")
-"""They may cover more: bands hold at many points at once, gains over the best blanket rule allow for all that may be it, and where
-a gain is not distinguishable from 0 the cost per gain has no interval."""
+"""They may cover more: bands hold at many points at once, gains over the best blanket rule allow for all that may be it, and
+where a gain is not distinguishable from 0 the cost per gain has no interval."""
 
 
 @pytest.mark.slow
