@@ -108,8 +108,8 @@ def coverages(design, n, runs=RUNS):
     return {name: float(np.mean([one[name] for one in every])) for name in every[0]}
 
 
-CAUTIOUS = ("band", "over the best", "cost per gain")
-"""They may cover more: bands hold at many points at once, gains over the best blanket rule allow for all that may be it, and
+CAUTIOUS = ("band", "cost per gain")
+"""They may cover more: bands hold at many points at once, and
 where a gain is not distinguishable from 0 the cost per gain has no interval."""
 
 

@@ -22,7 +22,7 @@ Measure: TypeAlias = "tuple[str, str]"
 """A rule and what is measured of it: gain, cost, promised, spend."""
 Parts: TypeAlias = Mapping[Measure, float]
 """A mixture: how often each mean is counted. Means that are not known, as those of treating no one, are 0."""
-NEAR = 3.0
+NEAR = 1.5
 """Blanket rules within so many paired standard errors of the best may be the best."""
 NORMALS = 40_000
 """Draws from which the critical value of the largest of several normal variables is taken."""

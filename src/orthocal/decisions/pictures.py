@@ -94,7 +94,7 @@ def top_shares(policy: Policy, rule: str, ax: Axes | None = None, *, bins: int =
     shown = place[:: -1 - len(place) // MOST_LABELS]
     ax.set_xticks(shown, [f"{table['share'][k]:.0%}" for k in shown])
     order = "predicted gain per cost" if policy.people.has_cost else "predicted gain"
-    ax.set_xlabel(f"share of people, those with the highest {order} by {rule} first")
+    ax.set_xlabel(f"share of people, the highest {order} first ({rule})")
     ax.set_ylabel("gain per person of the bin, before costs")
     return _with_legend(ax, 2)
 

@@ -56,7 +56,7 @@ class Rule:
     over_blanket : Coefficient or None
         Value minus that of the best blanket rule, paired, with an interval that allows for the choice among blanket rules.
     blankets : tuple of str
-        The best blanket rule, and those that may be as good (within three standard errors).
+        The best blanket rule, and those that may be as good (within one and a half standard errors).
     return_on_spend, cost_per_gain : Ratio or None
         Gain per unit of incremental spend, or cost, and its inverse; None where nothing costs anything.
     """
