@@ -371,3 +371,41 @@ def test_methods_of_one_contrast_are_refused(trial):
     one = Study(trial, **ROLES | {"arms": None, "arm": "mail"})
     with pytest.raises(OrthocalError, match="`decisions` must go with several arms"):
         one.calibrate("mail", decisions=True)
+
+
+def test_policies_and_choices_of_several_arms(trial, data):
+    study = Study(trial.assign(fee=0.1), **ROLES, predictions=COLUMNS)
+    held = np.arange(6000) >= 3000
+    decision = study.policy(cost={"mail": 0.1, "call": "fee"}, method="linear", holdout=held)
+    assert list(decision.values)[-2:] == ["prediction", "prediction, calibrated"]
+    assert decision.rows == 3000
+    rule = decision.values["prediction, calibrated"]
+    matrix = trial[["call", "mail"]].to_numpy()
+    fitted = JointCalibrator("linear").fit(matrix[:3000], study.questions.scores[np.arange(3000)])
+    net = fitted.predict(matrix[3000:]) - 0.1
+    gains = study.questions.scores.gains[3000:] - 0.1
+    best = net.argmax(axis=1)
+    wanted = np.where(net.max(axis=1) > 0, gains[np.arange(3000), best], 0).mean()
+    assert rule.value.value == pytest.approx(wanted, abs=1e-12)
+    assert decision.values["prediction"].excess.interval[0] > 0 > rule.excess.interval[0]
+    choice = study.choose({"wrong": COLUMNS, "right": data.effect[:, ::-1]}, method="linear", cost=0.1)
+    assert choice.better_than("right", "average effect")
+    assert list(choice.average) == ["call", "mail"]
+    assert "(call)" in choice.summary()
+    json.dumps([choice.to_dict(), decision.to_dict()], allow_nan=False)
+    with pytest.raises(OrthocalError, match="`holdout` must be above 0"):
+        study.choose(holdout=0)
+
+
+def test_policies_of_one_contrast_value_the_same_scores(trial, data):
+    one = {**ROLES, "arms": None, "arm": "mail"}
+    study = Study(trial.assign(spent=np.where(trial["a"] == "mail", 0.2, 0.0)), **one)
+    loss, scores = study.rows.engine.learnt.loss, study.rows.engine.scores
+    np.testing.assert_allclose(scores.gains[:, 0], loss.target, atol=1e-12)
+    decision = study.policy("mail", cost=0.2, holdout=0, spend="spent")
+    wanted = study.assess("mail", cost=0.2).value
+    assert decision.values["mail"].value.value == pytest.approx(wanted.value, abs=1e-12)
+    assert decision.values["mail"].value.interval == pytest.approx(wanted.interval, abs=1e-12)
+    assert decision.values["everyone"].return_on_spend.value == pytest.approx(loss.target.mean() / 0.2, rel=1e-9)
+    with pytest.raises(OrthocalError, match="Decisions must rest on an effect of arms"):
+        Study(trial, **one | {"effect": "quantile", "control": None, "learners": None}).policy("mail")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -89,7 +89,7 @@ def people_of(
         arms=tuple(str(arm) for arm in scores.treatments),
         baseline=scores.values[:, 0],
         gains=by_columns(scores.gains),
-        cost=costs_of(cost, scores),
+        cost=costs_of(cost, scores.treatments, len(scores)),
         predictions={str(name): _prediction(name, given, scores) for name, given in predictions.items()},
         spend=None if spend is None else _spend(spend, scores),
         weight=scores.weight,
@@ -128,9 +128,8 @@ def _prediction(name: str, given: Any, scores: ArmScores) -> Floats:
     return columns
 
 
-def costs_of(cost: Any, scores: ArmScores) -> Floats:
-    """Return what each treatment costs each person; numbers are not copied for every row."""
-    arms, n = scores.treatments, len(scores)
+def costs_of(cost: Any, arms: Sequence[Any], n: int) -> Floats:
+    """Return what each treatment costs each of n people; numbers are not copied for every row."""
     if isinstance(cost, Mapping):
         wrong = [arm for arm in [*cost, *arms] if arm not in cost or arm not in arms]
         if wrong:
@@ -173,8 +172,12 @@ def _spend(spend: ArmScores, scores: ArmScores) -> Floats:
 
 
 def require_budget(budget: float, people: People) -> None:
+    """A budget can be spent on these people."""
+    require_spendable(budget, float(people.mean(people.cost.max(axis=1))))
+
+
+def require_spendable(budget: float, most: float) -> None:
     """A budget can be spent: it is a number of at least 0 and at most what the dearest arm for everyone costs."""
-    most = float(people.mean(people.cost.max(axis=1)))
     is_number = isinstance(budget, int | float | np.number) and not isinstance(budget, bool)
     if not (is_number and budget >= 0):
         raise OrthocalError(f"`budget` must be a number of at least 0, the mean cost per person; it is {budget!r}.")

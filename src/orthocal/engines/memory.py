@@ -85,16 +85,17 @@ class MemoryEngine:
     def scores_of(self, outcome: Floats) -> ArmScores:
         """Return the scores of another outcome of the same rows, such as what was spent; propensities are as learnt."""
         known = {name: values for name, values in self.learnt.nuisances.items() if name.startswith("propensity")}
+        total = np.maximum(np.sum(list(known.values()), axis=0), 1.0)  # two that were learnt apart may add up to more
+        known = {name: values / total for name, values in known.items()}
         own = replace(self, observations=replace(self.observations, outcome=outcome), nuisances=known)
         return own.scores
 
     def _scores(self, rows: Observations, nuisances: Mapping[str, Any]) -> ArmScores:
         effect: Any = self.effect
-        if not hasattr(effect, "scores"):
-            raise OrthocalError(
-                f"Decisions must rest on an effect of arms, such as 'cate'; {effect!r} is none. Judge predictions of it instead."
-            )
-        found: ArmScores = effect.scores(rows, Fitted(dict(nuisances), self.recipe.clip))
+        require_scores(effect)
+        overlap = self.learnt.loss.overlap
+        clipped = {} if overlap is None else dict(overlap.clipped)
+        found: ArmScores = effect.scores(rows, Fitted(dict(nuisances), self.recipe.clip, clipped))
         return found
 
     def predicted(self, model: Any) -> Floats:
@@ -174,6 +175,14 @@ class MemoryEngine:
         own: Any = slice(None) if rows is None else rows
         loss: Loss = learnt.loss if rows is None else learnt.loss[rows]
         return fit_calibrator(method, prediction[own], loss, self.refinements, lambda: every.map_fold[own])
+
+
+def require_scores(effect: Any) -> None:
+    """An effect has scores of its arms, by which decisions can be valued."""
+    if not hasattr(effect, "scores"):
+        raise OrthocalError(
+            f"Decisions must rest on an effect of arms, such as 'cate'; {effect!r} is none. Judge predictions of it instead."
+        )
 
 
 def _require_whole_clusters(held: Booleans, groups: Integers | None) -> None:

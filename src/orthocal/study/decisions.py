@@ -2,22 +2,33 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
-
-import numpy as np
 
 from orthocal.arrays import Floats, Integers
 from orthocal.decisions import Policy, policy
-from orthocal.errors import OrthocalError
+from orthocal.decisions.people import costs_of, require_spendable
 from orthocal.losses import ArmScores
 from orthocal.observations import as_numbers
 from orthocal.study.choice_words import calibrated_name
 from orthocal.study.columns import require_columns_in
 
 
+def checked_costs(rows: Any, arms: Sequence[Any], settings: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the settings of a policy with columns looked up and costs checked, before anything is learnt."""
+    spend, budget = settings["spend"], settings["budget"]
+    cost = costs_of(_looked_up(rows, settings["cost"]), arms, rows.count)
+    if budget is not None:
+        require_spendable(budget, float(cost.max(axis=1).mean()))
+    return {
+        **settings,
+        "cost": cost,
+        "spend": None if spend is None else _column(rows, spend, "spend"),
+    }
+
+
 def decided(
-    rows: Any,
+    engine: Any,
     scores: ArmScores,
     predictions: Mapping[str, Floats],
     calibrated: Callable[[Floats], Floats],
@@ -28,7 +39,7 @@ def decided(
 
     Parameters
     ----------
-    rows : StudyRows
+    engine : MemoryEngine
     scores : ArmScores
         Of all rows.
     predictions : mapping of str to array of shape (rows, treatments)
@@ -38,7 +49,7 @@ def decided(
         Rows that maps are fitted on, and rows that rules are valued on; the same where none are held out, and then nothing is
         calibrated.
     settings : mapping
-        Of `policy`: cost, budget, spend, level, draws, random_state; costs and spend may be columns.
+        Of `policy`, as `checked_costs` returns them.
     """
     fitted, judged = sides
     rules = dict(predictions)
@@ -48,29 +59,23 @@ def decided(
             for own, as_it_is in predictions.items()
             for name, values in ((own, as_it_is), (calibrated_name(own), calibrated(as_it_is)))
         }
-    spend = settings["spend"]
+    cost, spend = settings["cost"][judged], settings["spend"]
     return policy(
         scores[judged],
         {name: values[judged] for name, values in rules.items()},
         **{
             **settings,
-            "cost": costs_judged(rows, settings["cost"], judged),
-            "spend": None if spend is None else rows.engine.scores_of(_column(rows, spend, "spend"))[judged],
+            "cost": {arm: cost[:, k] for k, arm in enumerate(scores.treatments)},
+            "spend": None if spend is None else engine.scores_of(spend)[judged],
         },
     )
 
 
-def costs_judged(rows: Any, cost: Any, judged: Integers) -> Any:
-    """Return costs of the rows judged: columns become arrays, and arrays are those of these rows."""
+def _looked_up(rows: Any, cost: Any) -> Any:
+    """Return costs with columns in the place of their names."""
     if isinstance(cost, Mapping):
-        return {arm: costs_judged(rows, one, judged) for arm, one in cost.items()}
-    if isinstance(cost, str):
-        return _column(rows, cost, "cost")[judged]
-    if np.ndim(cost) == 0:
-        return cost
-    if len(cost) != rows.count:
-        raise OrthocalError(f"`cost` must have one value for each of the {rows.count:,} rows; it has {len(cost):,}.")
-    return np.asarray(cost, dtype=np.float64)[judged]
+        return {arm: _looked_up(rows, one) for arm, one in cost.items()}
+    return _column(rows, cost, "cost") if isinstance(cost, str) else cost
 
 
 def _column(rows: Any, name: Any, role: str) -> Floats:

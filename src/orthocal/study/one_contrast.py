@@ -15,11 +15,12 @@ from orthocal.assessment.records import Settings
 from orthocal.calibrators import Calibrator
 from orthocal.decisions import Policy
 from orthocal.effects import Effect
+from orthocal.engines.memory import require_scores
 from orthocal.errors import OrthocalError
 from orthocal.study.arguments import effect_with_arms, named_predictions
 from orthocal.study.calibration import Calibration, about_map, calibrated
 from orthocal.study.choice import Choice, choice_among
-from orthocal.study.decisions import decided
+from orthocal.study.decisions import checked_costs, decided
 
 if TYPE_CHECKING:
     from orthocal.study.definition import StudyDefinition
@@ -121,6 +122,9 @@ class OneContrast:
         rows = self.study.rows
         rows.require_choice()
         rows.require_method(method)
+        effect: Any = self.study.estimand
+        require_scores(effect)
+        settings = checked_costs(rows, (effect.arm,), settings)
         engine, sides = rows.engine, rows.engine.sides(rows.held_out(holdout))
         held = np.isin(np.arange(rows.count), sides[1])
 
@@ -130,7 +134,7 @@ class OneContrast:
 
         named = named_predictions(self.study, prediction)
         found = {name: rows.predicted(given, name)[:, None] for name, given in named.items()}
-        return decided(rows, engine.scores, found, calibrated_column, sides, settings)
+        return decided(engine, engine.scores, found, calibrated_column, sides, settings)
 
     def choose(self, prediction: Any, method: Any, holdout: Any, settings: Settings) -> Choice:
         """Choose among predictions, each as it is and calibrated."""

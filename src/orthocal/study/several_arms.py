@@ -31,7 +31,7 @@ from orthocal.study.arms_calibration import ArmsCalibration, about_arms, calibra
 from orthocal.study.arms_choice import choice_among_arms
 from orthocal.study.checks import StudyEvidence, checks_of_prediction, checks_of_verdict
 from orthocal.study.choice import Choice
-from orthocal.study.decisions import decided
+from orthocal.study.decisions import checked_costs, decided
 
 if TYPE_CHECKING:
     from orthocal.study.definition import StudyDefinition
@@ -158,13 +158,14 @@ class SeveralArms:
         """Value rules by predictions of all arms, as they are and calibrated, beside treating no one and everyone."""
         require_method(method)
         rows, (named, _) = self.study.rows, self._named(prediction)
+        settings = checked_costs(rows, self.arms, settings)
         sides = rows.engine.sides(rows.held_out(holdout))
 
         def calibrated_arms_of(values: Floats) -> Floats:
             return JointCalibrator(method).fit(values[sides[0]], self.scores[sides[0]]).predict(values)
 
         found = {name: matrix_of_arms(given, self.estimand, rows, name) for name, given in named.items()}
-        return decided(rows, self.scores, found, calibrated_arms_of, sides, settings)
+        return decided(rows.engine, self.scores, found, calibrated_arms_of, sides, settings)
 
     def choose(self, prediction: Any, method: Any, holdout: Any, settings: Settings) -> Choice:
         """Choose among models of all arms, each as it is and calibrated."""
