@@ -128,6 +128,17 @@ class Policy:
     rows : int
     people : People
         The rows, for tables; not in `to_dict`.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from orthocal import ArmScores, policy
+    >>> rng = np.random.default_rng(0)
+    >>> effect = rng.standard_normal((2000, 1))
+    >>> values = np.column_stack([np.zeros(2000), effect]) + rng.standard_normal((2000, 2))
+    >>> decision = policy(ArmScores(arms=("none", "mail"), values=values, weight=np.ones(2000)), {"tau": effect})
+    >>> decision.best_blanket, round(decision.values["tau"].share_treated, 1)
+    ('everyone', 0.5)
     """
 
     values: dict[str, Rule]
