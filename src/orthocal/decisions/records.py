@@ -134,11 +134,11 @@ class Policy:
     >>> import numpy as np
     >>> from orthocal import ArmScores, policy
     >>> rng = np.random.default_rng(0)
-    >>> effect = rng.standard_normal((2000, 1))
+    >>> effect = 0.2 + rng.standard_normal((2000, 1))
     >>> values = np.column_stack([np.zeros(2000), effect]) + rng.standard_normal((2000, 2))
     >>> decision = policy(ArmScores(arms=("none", "mail"), values=values, weight=np.ones(2000)), {"tau": effect})
     >>> decision.best_blanket, round(decision.values["tau"].share_treated, 1)
-    ('everyone', 0.5)
+    ('everyone', 0.6)
     """
 
     values: dict[str, Rule]
