@@ -1,0 +1,192 @@
+"""Effects on times that may be censored: on the chance of surviving a time, and on the time lived up to a horizon."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+import numpy as np
+
+from orthocal.arrays import Floats, Labels
+from orthocal.effects.censored import Question
+from orthocal.effects.description import IGNORABILITY, Equivariance, Words
+from orthocal.losses import Loss
+from orthocal.nuisances import Fitted, Nuisance
+from orthocal.nuisances.time_grid import Histories, TimeGrid
+from orthocal.observations import Observations
+
+INDEPENDENT_CENSORING = (
+    f"{IGNORABILITY} In either arm censoring is as good as random among people alike in the covariates, and each of them could "
+    "have been followed to the horizon. Where other events end follow-up and are coded as censoring (competing risks), the "
+    "effect is the one in a world in which they do not happen, and they too must be as good as random given the covariates."
+)
+
+
+@dataclass(frozen=True)
+class SurvivalProbability:
+    r"""The effect on the chance of surviving a time: :math:`P(T(\text{arm}) > t \mid x) - P(T(\text{control}) > t \mid x)`.
+
+    :math:`T` is the time to an event, of which :math:`U = \min(T, C)` and whether it came before censoring :math:`C` are
+    observed: ``y`` and ``event``. Identified when treatment, and in either arm censoring, are as good as random given the
+    covariates, and everyone could have had either arm and been followed to t. The loss is squared loss on a doubly robust
+    pseudo-outcome (mathematics 3.13), right where either the hazards of the event are, or propensity and those of censoring.
+
+    **Competing risks.** With other events coded as censoring, it is the effect in a world in which those do not happen (and
+    they must be as good as random given the covariates). Where that is not the question, let the event be any of them.
+
+    Parameters
+    ----------
+    time : float
+        In the unit of y. There is no default.
+    arm, control : object
+        The two treatment levels that are compared. Rows with other values are kept, as for the CATE.
+    grid : int or tuple of float, default 30
+        Time is cut into cells: at so many quantiles of the event times up to `time`, or at these times.
+    min_followed : float, default 0.05
+        Fitted chances of not being censored are kept at least this; the share of rows moved is reported.
+
+    Examples
+    --------
+    >>> from orthocal import SurvivalProbability, assess, orthogonal_loss
+    >>> from orthocal.datasets import simulate_survival
+    >>> data = simulate_survival(n=1000, time=1.0, random_state=0)
+    >>> loss = orthogonal_loss(SurvivalProbability(time=1.0), data.X, data.y, treatment=data.treatment, event=data.event,
+    ...                        random_state=0)
+    >>> assess(data.effect - 0.5, loss, random_state=0).status
+    'miscalibrated'
+    """
+
+    equivariance: ClassVar[Equivariance] = Equivariance(0, None)
+    uses_event: ClassVar[bool] = True
+    words: ClassVar[Words] = Words(
+        "The effect of the arm against the control on the chance of no event by a time among people alike in the covariates, "
+        "P(T(arm) > t | X) - P(T(control) > t | X).",
+        "squared loss on phi1 - phi0, phi_a = S_a(t) [1 - 1{a}/pi_a sum over cells k of (event in k - at risk in k * hazard) / "
+        "(S_a(k) G_a(k-))], S no event, G not censored",
+        INDEPENDENT_CENSORING,
+    )
+    time: float | None = None
+    arm: Any = 1
+    control: Any = 0
+    grid: int | tuple[float, ...] = 30
+    min_followed: float = 0.05
+
+    @property
+    def _question(self) -> Question:
+        """What it shares with other effects on censored times."""
+        return Question("time", self.time, self.arm, self.control, self.grid, self.min_followed)
+
+    def strata(self, observations: Observations) -> Labels:
+        """Arm and control, with and without an event."""
+        return self._question.strata(observations)
+
+    def nuisances(self, observations: Observations) -> list[Nuisance]:
+        """Propensity, and in each arm the curves of event and of censoring."""
+        return self._question.nuisances(observations)
+
+    def loss(self, observations: Observations, fitted: Fitted) -> Loss:
+        """Squared loss on the doubly robust pseudo-outcome."""
+        return self._question.loss(observations, fitted, survival_gains)
+
+
+@dataclass(frozen=True)
+class RestrictedMeanTime:
+    r"""The effect on the time lived up to a horizon h: :math:`E[\min(T(\text{arm}), h) - \min(T(\text{control}), h) \mid x]`.
+
+    The difference of restricted mean survival times (RMST), the area between the survival curves of the arms. Data, assumptions
+    and competing risks as for `SurvivalProbability`; mathematics 3.13.
+
+    Parameters
+    ----------
+    horizon : float
+        In the unit of y. There is no default.
+    arm, control : object
+    grid : int or tuple of float, default 30
+    min_followed : float, default 0.05
+        As for `SurvivalProbability`.
+
+    Examples
+    --------
+    >>> RestrictedMeanTime(horizon=365, arm="drug", control="placebo")
+    RestrictedMeanTime(horizon=365, arm='drug', control='placebo', grid=30, min_followed=0.05)
+    """
+
+    equivariance: ClassVar[Equivariance] = Equivariance(1, None)
+    uses_event: ClassVar[bool] = True
+    words: ClassVar[Words] = Words(
+        "The effect of the arm against the control on the mean time without the event up to a horizon among people alike in the "
+        "covariates, E[min(T(arm), h) - min(T(control), h) | X].",
+        "squared loss on phi1 - phi0, phi_a = R_a + 1{a}/pi_a sum over cells k of [time lived in k - expected - (event in k - at "
+        "risk in k * hazard) * mean time left] / G_a(k-), R the area under S",
+        INDEPENDENT_CENSORING,
+    )
+    horizon: float | None = None
+    arm: Any = 1
+    control: Any = 0
+    grid: int | tuple[float, ...] = 30
+    min_followed: float = 0.05
+
+    @property
+    def _question(self) -> Question:
+        """What it shares with other effects on censored times."""
+        return Question("horizon", self.horizon, self.arm, self.control, self.grid, self.min_followed)
+
+    def strata(self, observations: Observations) -> Labels:
+        """Arm and control, with and without an event."""
+        return self._question.strata(observations)
+
+    def nuisances(self, observations: Observations) -> list[Nuisance]:
+        """Propensity, and in each arm the curves of event and of censoring."""
+        return self._question.nuisances(observations)
+
+    def loss(self, observations: Observations, fitted: Fitted) -> Loss:
+        """Squared loss on the doubly robust pseudo-outcome."""
+        return self._question.loss(observations, fitted, restricted_mean_gains)
+
+
+def hazards_of(survival: Floats) -> Floats:
+    """Return the chance of the event in each cell given none before; 0 where nobody is left."""
+    before = np.column_stack([np.ones(len(survival)), survival[:, :-1]])
+    alive = before > 0
+    return np.where(alive, 1 - survival / np.where(alive, before, 1.0), 0.0)
+
+
+def at_risk_and_event(cells: int, history: Histories) -> tuple[Floats, Floats]:
+    r"""Return by cell :math:`1\{U \ge k\}` and :math:`1\{U = k, D = 1\}`."""
+    cell = np.arange(cells)
+    at_risk = cell < history.entered[:, None]
+    event = (cell == history.entered[:, None] - 1) & history.died[:, None]
+    return at_risk.astype(np.float64), event.astype(np.float64)
+
+
+def survival_gains(grid: TimeGrid, survival: Floats, history: Histories, time: Floats) -> tuple[Floats, Floats]:
+    r"""Return :math:`S(t)` and, by cell, :math:`-(1\{U = k, D = 1\} - 1\{U \ge k\}\lambda(k)) S(t)/S(k)` (mathematics 3.13)."""
+    del time
+    hazard = hazards_of(survival)
+    at_risk, event = at_risk_and_event(len(grid), history)
+    # S(t)/S(k) as the product of what is to come: nothing is divided by a chance that may be 0.
+    to_come = np.cumprod(np.column_stack([np.ones(len(hazard)), 1 - hazard[:, :0:-1]]), axis=1)[:, ::-1]
+    return survival[:, -1], (at_risk * hazard - event) * to_come
+
+
+def restricted_mean_gains(grid: TimeGrid, survival: Floats, history: Histories, time: Floats) -> tuple[Floats, Floats]:
+    r"""Return the area under the curve and, by cell, the time gained over what was expected (mathematics 3.13).
+
+    With :math:`e_k` the time that somebody who enters cell k is expected to live in it, the hazard being constant inside, and
+    :math:`r_k` the mean time that is left at its end, :math:`1\{U \ge k\}(\text{time lived in } k - e_k) -
+    (1\{U = k, D = 1\} - 1\{U \ge k\}\lambda(k)) r_k`.
+    """
+    hazard = hazards_of(survival)
+    at_risk, event = at_risk_and_event(len(grid), history)
+    expected = grid.widths * mean_share_lived(hazard)
+    left = np.zeros((len(hazard), len(grid) + 1))
+    for k in range(len(grid) - 1, -1, -1):  # the mean time left at the start of cell k
+        left[:, k] = expected[:, k] + (1 - hazard[:, k]) * left[:, k + 1]
+    lived = np.where(event > 0, time[:, None] - grid.starts, grid.widths)
+    return left[:, 0], at_risk * (lived - expected) + (at_risk * hazard - event) * left[:, 1:]
+
+
+def mean_share_lived(hazard: Floats) -> Floats:
+    r"""Share of a cell that is lived on average where the hazard is constant inside, :math:`\lambda / -\log(1 - \lambda)`."""
+    inside = np.clip(hazard, 1e-12, 1 - 1e-12)
+    return np.where(hazard < 1e-12, 1.0, inside / -np.log1p(-inside))
