@@ -30,7 +30,7 @@ Formula = Callable[[TimeGrid, Floats, Histories, Floats], tuple[Floats, Floats]]
 
 
 @dataclass(frozen=True)
-class Question:
+class CensoredContrast:
     """What an effect on censored times asks.
 
     Parameters
@@ -56,7 +56,10 @@ class Question:
     def required(self, observations: Observations) -> tuple[float, Booleans]:
         """Return horizon and events, which must be there."""
         if self.horizon is None:
-            raise OrthocalError(f"`{self.name}` must be given, in the unit of y; it is None. Pass {self.name}=...")
+            raise OrthocalError(
+                f"`{self.name}` must be given, in the unit of y; it is None. Pass {self.name}=... to the effect, as in "
+                "SurvivalProbability(time=365) or RestrictedMeanTime(horizon=365)."
+            )
         if observations.event is None:
             raise OrthocalError(
                 "Effects on censored times must have an `event`, 1 where y is the time of the event and 0 where it is censored; "
@@ -201,37 +204,37 @@ def pseudo_outcome_of_times(
 
 
 def with_follow_up(
-    overlap: Overlap, curves: Mapping[str, SurvivalCurve], question: Question, *, is_part: bool
+    overlap: Overlap, curves: Mapping[str, SurvivalCurve], contrast: CensoredContrast, *, is_part: bool
 ) -> Overlap:
     """Add to the overlap how well rows are followed up, and warn where that is not enough."""
     own = {name: curve for name, curve in curves.items() if name.startswith("censoring")}
     clipped = {name: float(np.mean(curve.moved)) for name, curve in own.items() if curve.moved is not None}
-    lost = np.max([_share_lost(curve.table, overlap.weight) for curve in own.values()], axis=0)
+    lost = share_lost(list(own.values()), overlap.weight)
     notes = [
-        f"{lost[-1]:.1%} of rows have a chance below {WELL_FOLLOWED} of being followed to {question.horizon:g}",
+        f"{lost[-1]:.1%} of rows have a chance below {WELL_FOLLOWED} of being followed to {contrast.horizon:g}",
         *(
-            f"{name} was kept at {question.min_followed:g} or more in {share:.1%} of rows"
+            f"{name} was kept at {contrast.min_followed:g} or more in {share:.1%} of rows"
             for name, share in clipped.items()
         ),
     ]
     if lost[-1] > MOST_LOST and not is_part:
-        _warn_of_follow_up(question, float(lost[-1]), common_grid(curves).times[lost <= MOST_LOST])
+        _warn_of_follow_up(contrast, float(lost[-1]), common_grid(curves).times[lost <= MOST_LOST])
     return replace(overlap, clipped={**overlap.clipped, **clipped}, notes=(*overlap.notes, *notes))
 
 
-def _share_lost(table: Floats, weight: Floats) -> Floats:
-    """Return by cell the share of rows that are too likely to be censored before it."""
-    return np.asarray(weight @ (table < WELL_FOLLOWED) / weight.sum())
+def share_lost(curves: Sequence[SurvivalCurve], weight: Floats) -> Floats:
+    """Return by cell the share of rows that are too likely to be censored before it, in the arm in which they are more."""
+    return np.asarray(np.max([weight @ (curve.table < WELL_FOLLOWED) / weight.sum() for curve in curves], axis=0))
 
 
-def _warn_of_follow_up(question: Question, share: float, enough: Floats) -> None:
+def _warn_of_follow_up(contrast: CensoredContrast, share: float, enough: Floats) -> None:
     way_out = (
-        f"{question.name}={enough[-1]:g} would do"
+        f"{contrast.name}={enough[-1]:g} would do"
         if len(enough)
         else "no time on the grid would do: get longer follow-up"
     )
     warnings.warn(
-        f"The chance of being followed to {question.name}={question.horizon:g} is below {WELL_FOLLOWED} in {share:.1%} of rows: "
+        f"The chance of being followed to {contrast.name}={contrast.horizon:g} is below {WELL_FOLLOWED} in {share:.1%} of rows: "
         f"the effect there rests on a few rows with large weights. Choose an earlier time; {way_out}.",
         OverlapWarning,
         stacklevel=4,

@@ -8,7 +8,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from orthocal.arrays import Floats, Labels
-from orthocal.effects.censored import Question
+from orthocal.effects.censored import CensoredContrast
 from orthocal.effects.description import IGNORABILITY, Equivariance, Words
 from orthocal.losses import Loss
 from orthocal.nuisances import Fitted, Nuisance
@@ -72,21 +72,26 @@ class SurvivalProbability:
     min_followed: float = 0.05
 
     @property
-    def _question(self) -> Question:
+    def _contrast(self) -> CensoredContrast:
         """What it shares with other effects on censored times."""
-        return Question("time", self.time, self.arm, self.control, self.grid, self.min_followed)
+        return CensoredContrast("time", self.time, self.arm, self.control, self.grid, self.min_followed)
+
+    @property
+    def possible_range(self) -> tuple[float, float]:
+        """Between what the effect lies."""
+        return -1.0, 1.0
 
     def strata(self, observations: Observations) -> Labels:
         """Arm and control, with and without an event."""
-        return self._question.strata(observations)
+        return self._contrast.strata(observations)
 
     def nuisances(self, observations: Observations) -> list[Nuisance]:
         """Propensity, and in each arm the curves of event and of censoring."""
-        return self._question.nuisances(observations)
+        return self._contrast.nuisances(observations)
 
     def loss(self, observations: Observations, fitted: Fitted) -> Loss:
         """Squared loss on the doubly robust pseudo-outcome."""
-        return self._question.loss(observations, fitted, survival_gains)
+        return self._contrast.loss(observations, fitted, survival_gains)
 
 
 @dataclass(frozen=True)
@@ -127,21 +132,26 @@ class RestrictedMeanTime:
     min_followed: float = 0.05
 
     @property
-    def _question(self) -> Question:
+    def _contrast(self) -> CensoredContrast:
         """What it shares with other effects on censored times."""
-        return Question("horizon", self.horizon, self.arm, self.control, self.grid, self.min_followed)
+        return CensoredContrast("horizon", self.horizon, self.arm, self.control, self.grid, self.min_followed)
+
+    @property
+    def possible_range(self) -> tuple[float, float]:
+        """Between what the effect lies."""
+        return -float(self.horizon or 0.0), float(self.horizon or 0.0)
 
     def strata(self, observations: Observations) -> Labels:
         """Arm and control, with and without an event."""
-        return self._question.strata(observations)
+        return self._contrast.strata(observations)
 
     def nuisances(self, observations: Observations) -> list[Nuisance]:
         """Propensity, and in each arm the curves of event and of censoring."""
-        return self._question.nuisances(observations)
+        return self._contrast.nuisances(observations)
 
     def loss(self, observations: Observations, fitted: Fitted) -> Loss:
         """Squared loss on the doubly robust pseudo-outcome."""
-        return self._question.loss(observations, fitted, restricted_mean_gains)
+        return self._contrast.loss(observations, fitted, restricted_mean_gains)
 
 
 def hazards_of(survival: Floats) -> Floats:
