@@ -198,7 +198,7 @@ def pseudo_outcome_of_times(
     chi = np.empty(len(time))
     for some in runs(len(time)):
         own = Histories(history.entered[some], history.died[some])
-        start, gains = formula(grid, survival[some], own, time[some])
+        start, gains = formula(grid, survival[some].astype(np.float64), own, time[some])
         chi[some] = start + inverse[some] * (gains / follow_up[some]).sum(axis=1)
     return chi
 

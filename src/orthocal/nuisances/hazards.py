@@ -9,11 +9,15 @@ import numpy as np
 from sklearn.base import BaseEstimator, is_classifier
 
 from orthocal.arrays import Booleans, Floats, Integers
+from orthocal.folds import generator
 from orthocal.nuisances.time_grid import TimeGrid
 from orthocal.nuisances.wrapped import fit_weighted
 
 FEWEST_EVENTS = 2
 """With fewer events than this there is nothing to learn: every row has the share of person-periods that end in one."""
+
+FEWEST_WITHOUT = 10
+"""Periods without an event that are shown for each with one, where there are so many that not all are."""
 
 
 class Process(Protocol):
@@ -103,27 +107,38 @@ class DiscreteHazard(BaseEstimator):  # type: ignore[misc]
     Every row is shown once for each period in which it was at risk, with the number of the period as a last feature and the
     answer to "did it happen now?". The chance is the product of one minus these hazards.
 
+    Periods in which it did not happen are many and much alike. Beyond `most` of them, and ten for each in which it did, only a
+    share q drawn by chance is shown; this multiplies all odds by 1/q, which is taken back.
+
     Parameters
     ----------
     learner : scikit-learn classifier
         Or a regressor of 0 and 1.
     process : Process
+    most : int, default 50,000
+    random_state : int, optional
     """
 
-    def __init__(self, learner: Any, process: Process) -> None:
+    def __init__(self, learner: Any, process: Process, most: int = 50_000, random_state: Any = None) -> None:
         self.learner = learner
         self.process = process
+        self.most = most
+        self.random_state = random_state
 
     def fit(self, X: Floats, y: Floats, sample_weight: Floats | None = None) -> Self:
         """Show the rows in their periods; `y` holds times, negative where censored."""
         count, happened = self.process.periods(np.abs(y), y > 0)
-        answer = np.zeros(int(count.sum()), dtype=np.int64)
-        answer[(np.cumsum(count) - 1)[happened]] = 1
+        answer = np.zeros(int(count.sum()), dtype=bool)
+        answer[(np.cumsum(count) - 1)[happened]] = True
         weight = None if sample_weight is None else np.repeat(sample_weight, count)
-        if min(answer.sum(), len(answer) - answer.sum()) < FEWEST_EVENTS:
+        self.share_, events = 1.0, int(answer.sum())
+        if min(events, len(answer) - events) < FEWEST_EVENTS:
             self.model_: Any = float(np.average(answer, weights=weight)) if len(answer) else 0.0
-        else:
-            self.model_ = fit_weighted(self.learner, in_periods(X, count), answer, weight)
+            return self
+        self.share_ = min(1.0, max(self.most, FEWEST_WITHOUT * events) / (len(answer) - events))
+        shown = answer | (generator(self.random_state).random(len(answer)) < self.share_)
+        weight = None if weight is None else weight[shown]
+        self.model_ = fit_weighted(self.learner, in_periods(X, count, shown), answer[shown].astype(np.int64), weight)
         return self
 
     def predict(self, X: Floats) -> Floats:
@@ -132,7 +147,8 @@ class DiscreteHazard(BaseEstimator):  # type: ignore[misc]
         features = np.column_stack([X, np.zeros(len(X))])
         for k in range(table.shape[1]):
             features[:, -1] = k
-            table[:, k] = 1 - np.clip(self._hazard(features), 0, 1)
+            hazard = np.clip(self._hazard(features), 0, 1)
+            table[:, k] = (1 - hazard) / (1 - hazard + self.share_ * hazard)
         return np.asarray(np.cumprod(table, axis=1))
 
     def _hazard(self, features: Floats) -> Any:
@@ -142,12 +158,13 @@ class DiscreteHazard(BaseEstimator):  # type: ignore[misc]
         return self.model_.predict_proba(features)[:, 1] if is_chance else self.model_.predict(features)
 
 
-def in_periods(X: Floats, count: Integers) -> Floats:
-    """Repeat every row for each of its periods and add the number of the period."""
-    stacked = np.empty((int(count.sum()), X.shape[1] + 1))
+def in_periods(X: Floats, count: Integers, shown: Booleans) -> Floats:
+    """Repeat every row for each of its periods that is shown and add the number of the period."""
+    row = np.repeat(np.arange(len(count)), count)[shown]
+    stacked = np.empty((len(row), X.shape[1] + 1))
     for column, values in enumerate(X.T):
-        stacked[:, column] = np.repeat(values, count)
-    stacked[:, -1] = np.arange(len(stacked)) - np.repeat(np.cumsum(count) - count, count)
+        stacked[:, column] = values[row]
+    stacked[:, -1] = np.flatnonzero(shown) - (np.cumsum(count) - count)[row]
     return stacked
 
 

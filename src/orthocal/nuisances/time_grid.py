@@ -72,7 +72,7 @@ class TimeGrid:
 
 
 def event_grid(time: Floats, event: Booleans, horizon: float, grid: int | Sequence[float]) -> TimeGrid:
-    """Return the grid up to a horizon: as given, or so many quantiles of the event times before it."""
+    """Return the grid up to a horizon: as given, or cells with equal numbers of the event times before it."""
     if not isinstance(grid, int):
         own = np.unique(np.asarray(grid, dtype=np.float64))
         if len(own) == 0 or own[0] <= 0:
@@ -85,7 +85,7 @@ def event_grid(time: Floats, event: Booleans, horizon: float, grid: int | Sequen
             f"There must be events up to the time {horizon:g} that is asked for; none is seen. Choose a later time."
         )
     # Times that occur: one computed between two could be rounded to either side in another unit.
-    quantiles = np.unique(np.quantile(before, np.arange(1, grid + 1) / grid, method="inverted_cdf"))
+    quantiles = np.unique(np.quantile(before, np.arange(1, grid) / grid, method="inverted_cdf"))
     return TimeGrid(np.append(quantiles[quantiles < horizon], horizon))
 
 
@@ -118,8 +118,10 @@ class SurvivalCurve:
 
 
 def fitted_curve(grid: TimeGrid, least: float, table: Floats) -> SurvivalCurve:
-    """Return fitted chances, none below `least`, and where that moved one."""
-    return SurvivalCurve(grid, np.maximum(table, least), np.asarray((table < least).any(axis=1)))
+    """Return fitted chances, none below `least`, and where that moved one; in single precision, for there are many."""
+    single = table.astype(np.float32)
+    moved = np.asarray((single < least).any(axis=1))
+    return SurvivalCurve(grid, np.maximum(single, np.float32(least), out=single), moved)
 
 
 @dataclass(frozen=True)
