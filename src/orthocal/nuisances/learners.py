@@ -92,11 +92,12 @@ def hazard_learner(periods: int) -> Any:
 
 
 def default_learner_for_weights(nuisance: Nuisance) -> Any:
-    """Return the default learner with covariates binned beforehand; one that estimates something else is left as it is."""
+    """Return the default learner with covariates binned beforehand; one that comes to estimate something else is left."""
     from sklearn.pipeline import make_pipeline
 
     learner = default_learner(nuisance)
-    return learner if nuisance.wrap is not None else make_pipeline(Coarse(), learner)
+    is_left = nuisance.wrap is not None and nuisance.learner is None
+    return learner if is_left else make_pipeline(Coarse(), learner)
 
 
 def linear_learner(nuisance: Nuisance) -> Any:
