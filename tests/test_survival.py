@@ -24,8 +24,11 @@ from orthocal import (
 )
 from orthocal.datasets import simulate_survival
 from orthocal.effects.check import mean_score
+from orthocal.folds import draw_folds
+from orthocal.nuisances import Fitted
 from orthocal.nuisances.hazards import CensoringProcess, DiscreteHazard, EventProcess, SurvivalLearner, signed_times
 from orthocal.nuisances.time_grid import TimeGrid
+from orthocal.observations import observe
 from tests.contracts import populations
 from tests.contracts.populations import CENSORING, HAZARD, POPULATIONS, TIMES
 
@@ -348,6 +351,21 @@ def test_nuisances_can_be_passed_back(name, data):
     np.testing.assert_array_equal(first.loss_.numerator, again.loss_.numerator)
 
 
+@both
+def test_the_loss_is_that_of_the_difference_of_the_arms_scores(name, data):
+    columns = {"treatment": data.treatment, "event": data.event}
+    found = CausalCalibrator(EFFECTS[name], "linear", learners=FAST, random_state=0).fit(
+        data.X, data.y, **columns, prediction=data.effect
+    )
+    rows = observe(data.X, data.y, **columns)
+    scores = EFFECTS[name].scores(rows, Fitted(found.nuisances_, clip=0.01))
+    np.testing.assert_allclose(scores.contrast(1).target, found.loss_.target, atol=1e-12)
+    control = data.treatment == 0
+    curves = found.nuisances_["event_survival_treated"].table
+    if name == "survival":  # a row of the control arm has nothing to say of the other but what the curve does
+        np.testing.assert_allclose(scores.values[control, 1], curves[control, -1], atol=1e-7)
+
+
 @pytest.mark.parametrize(
     ("name", "curve", "sentence"),
     [
@@ -471,9 +489,6 @@ def test_folds_are_by_person():
 
 def test_folds_hold_equal_shares_of_events_in_either_arm():
     data = simulate_survival(1000, random_state=0)
-    from orthocal.folds import draw_folds
-    from orthocal.observations import observe
-
     rows = observe(data.X, data.y, treatment=data.treatment, event=data.event)
     fold = draw_folds(5, SurvivalProbability(1.0).strata(rows), rows, 0)
     for arm in (0, 1):

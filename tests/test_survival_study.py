@@ -43,6 +43,13 @@ def test_a_study_calibrates_and_the_report_is_written(table, tmp_path):
     assert "competing risks" in (tmp_path / "report.html").read_text(encoding="utf-8")
 
 
+def test_policies_and_choices_know_censored_times(table):
+    study = study_of(table)
+    assert "everyone" in study.policy("tau").summary()
+    rivals = study.choose({"tau": "tau", "right": table["tau"] - 0.5}, method="linear")
+    assert "right" in rivals.summary()
+
+
 def test_the_event_is_no_covariate_and_must_have_a_use(table):
     whole = study_of(table, covariates="all", predictions=["tau"])
     assert list(whole.roles.covariates) == NAMES

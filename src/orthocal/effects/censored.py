@@ -13,7 +13,7 @@ import numpy as np
 from orthocal.arrays import Booleans, Floats, Labels, runs
 from orthocal.effects.arms import both_propensities, overlap_of, propensities, require_levels, strata_of
 from orthocal.errors import OrthocalError, OverlapWarning, require_inside
-from orthocal.losses import Loss, Overlap, QuadraticLoss
+from orthocal.losses import ArmScores, Loss, Overlap, QuadraticLoss
 from orthocal.nuisances import Fitted, Nuisance
 from orthocal.nuisances.hazards import CensoringProcess, EventProcess, curve_estimator, signed_times
 from orthocal.nuisances.learners import hazard_learner
@@ -97,21 +97,37 @@ class CensoredContrast:
                 strata[seen] = arm + 2
         return strata
 
-    def loss(self, observations: Observations, fitted: Fitted, formula: Formula) -> Loss:
-        """Squared loss on the difference of the arms' pseudo-outcomes."""
+    def scores(self, observations: Observations, fitted: Fitted, formula: Formula) -> ArmScores:
+        """Return the doubly robust score of each arm."""
         _, event = self.required(observations)
-        curves = {name: self._curve(fitted, name) for name in CURVES}
+        curves, time = self.curves(fitted), observations.outcome
         grid = common_grid(curves)
-        treated, control = observations.treatment == self.arm, observations.treatment == self.control
-        pi1, pi0 = both_propensities(fitted)
-        chi, time, weight = np.zeros(len(observations)), observations.outcome, observations.weight
-        history = grid.histories(time, event)
-        for sign, arm, got, pi in ((1, "treated", treated, pi1), (-1, "control", control, pi0)):
-            survival, follow_up = (curves[f"{role}_survival_{arm}"].table for role in ("event", "censoring"))
-            chi += sign * pseudo_outcome_of_times(formula, grid, survival, follow_up, history, time, got / pi)
-        overlap = overlap_of({"treated": (treated, pi1), "control": (control, pi0)}, fitted, weight)
-        overlap = with_follow_up(overlap, curves, self, is_part=fitted.is_part)
-        return QuadraticLoss(weight * chi, weight, weight, observations.groups, overlap)
+        history, columns = grid.histories(time, event), []
+        for name, arm, pi in zip(
+            ("treated", "control"), (self.arm, self.control), both_propensities(fitted), strict=True
+        ):
+            survival, follow_up = (curves[f"{role}_survival_{name}"].table for role in ("event", "censoring"))
+            inverse = (observations.treatment == arm) / pi
+            columns.append(pseudo_outcome_of_times(formula, grid, survival, follow_up, history, time, inverse))
+        return ArmScores(
+            arms=(self.control, self.arm),
+            values=np.column_stack(columns[::-1]),
+            weight=observations.weight,
+            groups=observations.groups,
+        )
+
+    def loss(self, observations: Observations, fitted: Fitted, formula: Formula) -> Loss:
+        """Squared loss on the difference of the arms' scores."""
+        control, treated = self.scores(observations, fitted, formula).values.T
+        weight, pi = observations.weight, both_propensities(fitted)
+        got = [observations.treatment == arm for arm in (self.arm, self.control)]
+        overlap = overlap_of(dict(zip(("treated", "control"), zip(got, pi, strict=True), strict=True)), fitted, weight)
+        overlap = with_follow_up(overlap, self.curves(fitted), self, is_part=fitted.is_part)
+        return QuadraticLoss(weight * (treated - control), weight, weight, observations.groups, overlap)
+
+    def curves(self, fitted: Fitted) -> dict[str, SurvivalCurve]:
+        """The curves, by name."""
+        return {name: self._curve(fitted, name) for name in CURVES}
 
     def _curve(self, fitted: Fitted, name: str) -> SurvivalCurve:
         """A curve; a plain table where it is known at the times that the effect names."""

@@ -10,7 +10,7 @@ import numpy as np
 from orthocal.arrays import Floats, Labels
 from orthocal.effects.censored import CensoredContrast
 from orthocal.effects.description import IGNORABILITY, Equivariance, Words
-from orthocal.losses import Loss
+from orthocal.losses import ArmScores, Loss
 from orthocal.nuisances import Fitted, Nuisance
 from orthocal.nuisances.time_grid import Histories, TimeGrid
 from orthocal.observations import Observations
@@ -89,6 +89,10 @@ class SurvivalProbability:
         """Propensity, and in each arm the curves of event and of censoring."""
         return self._contrast.nuisances(observations)
 
+    def scores(self, observations: Observations, fitted: Fitted) -> ArmScores:
+        """Return the doubly robust score of each arm, whose difference the loss is about."""
+        return self._contrast.scores(observations, fitted, survival_gains)
+
     def loss(self, observations: Observations, fitted: Fitted) -> Loss:
         """Squared loss on the doubly robust pseudo-outcome."""
         return self._contrast.loss(observations, fitted, survival_gains)
@@ -148,6 +152,10 @@ class RestrictedMeanTime:
     def nuisances(self, observations: Observations) -> list[Nuisance]:
         """Propensity, and in each arm the curves of event and of censoring."""
         return self._contrast.nuisances(observations)
+
+    def scores(self, observations: Observations, fitted: Fitted) -> ArmScores:
+        """Return the doubly robust score of each arm, whose difference the loss is about."""
+        return self._contrast.scores(observations, fitted, restricted_mean_gains)
 
     def loss(self, observations: Observations, fitted: Fitted) -> Loss:
         """Squared loss on the doubly robust pseudo-outcome."""
