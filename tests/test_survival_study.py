@@ -165,13 +165,18 @@ def test_on_dask_partitions_do_not_show():
             .map_.slope
             for parts in (1, 4)
         ]
+        frame = dd.from_pandas(table, npartitions=3)
         verdict = assess_on_dask(
-            dd.from_pandas(table, npartitions=3),
+            frame,
             **roles,
             effect=EFFECT,
             learners="linear",
             sample=10**6,
             random_state=0,
         )
+        with pytest.raises(OrthocalError, match="Curves must be learnt on Dask; `event_survival_treated` is given"):
+            assess_on_dask(frame, **roles, effect=EFFECT, nuisances={"event_survival_treated": lambda X, time: 0.5})
+        with pytest.raises(OrthocalError, match="`event` must go with an effect on censored times"):
+            assess_on_dask(frame, **roles)
     assert slopes[0] == pytest.approx(slopes[1], rel=1e-9)
     assert verdict.status == "miscalibrated"

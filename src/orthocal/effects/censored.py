@@ -77,7 +77,7 @@ class CensoredContrast:
         either = treated | control
         require_follow_up(time[either], event[either], horizon, self.name)
         grid = event_grid(time[either], event[either], horizon, self.grid)
-        target, is_named = signed_times(time, event), not isinstance(self.grid, int)
+        target, is_named = signed_times(time, event), not isinstance(self.grid, int | np.integer)
         curves = [
             curve_nuisance(role, arm, rows, target, process, least, is_named)
             for arm, rows in (("control", control), ("treated", treated))

@@ -73,7 +73,7 @@ class TimeGrid:
 
 def event_grid(time: Floats, event: Booleans, horizon: float, grid: int | Sequence[float]) -> TimeGrid:
     """Return the grid up to a horizon: as given, or cells with equal numbers of the event times before it."""
-    if not isinstance(grid, int):
+    if not isinstance(grid, int | np.integer):
         own = np.unique(np.asarray(grid, dtype=np.float64))
         if len(own) == 0 or own[0] <= 0:
             raise OrthocalError(f"`grid` must be a whole number or positive times; it is {grid!r}.")

@@ -242,6 +242,11 @@ def require_defined(effect: Effect, observations: Observations, roles: Roles) ->
 
     require_use_of_event(effect, observations.event)
     wanted = list(effect.nuisances(observations))
+    curves = [n.name for n in wanted if n.learner is not None and n.name in roles.nuisances]
+    if curves:
+        raise UnavailableError(
+            f"Curves must be learnt on Dask; `{curves[0]}` is given. Leave it out, or calibrate in memory."
+        )
     stand_ins = dict.fromkeys(roles.nuisances, 0.5)
     check_given(wanted, stand_ins, observations.covariates, len(observations))
     return wanted, frozenset(n.name for n in wanted if n.is_divisor and n.name in roles.nuisances)
