@@ -27,7 +27,9 @@ from orthocal.effects.check import mean_score
 from orthocal.folds import draw_folds
 from orthocal.nuisances import Fitted
 from orthocal.nuisances.hazards import CensoringProcess, DiscreteHazard, EventProcess, SurvivalLearner, signed_times
+from orthocal.nuisances.learners import choose_learners
 from orthocal.nuisances.time_grid import TimeGrid
+from orthocal.nuisances.wrapped import Coarse
 from orthocal.observations import observe
 from tests.contracts import populations
 from tests.contracts.populations import CENSORING, HAZARD, POPULATIONS, TIMES
@@ -173,7 +175,8 @@ def test_a_classifier_of_person_periods_finds_the_hazards_of_two_groups():
     np.testing.assert_allclose(model.predict(np.array([[0.0], [1.0]])), expected, atol=0.01)
 
 
-def test_periods_that_are_not_shown_do_not_show():
+@pytest.mark.parametrize("weight", [None, np.full(40_000, 2.0)])
+def test_periods_that_are_not_shown_do_not_show(weight):
     """A fifth of the periods without an event give the same hazards, but for chance."""
     rng = np.random.default_rng(0)
     x = rng.integers(0, 2, 40_000)
@@ -181,7 +184,7 @@ def test_periods_that_are_not_shown_do_not_show():
     dies = rng.random((40_000, 2)) < hazard[x]
     y = signed_times(np.where(dies[:, 0], 1.0, np.where(dies[:, 1], 2.0, 3.0)), dies.any(axis=1))
     process = EventProcess(TimeGrid(np.array([1.0, 2.0])))
-    model = DiscreteHazard(DecisionTreeClassifier(), process, most=15_000, random_state=0).fit(x[:, None], y)
+    model = DiscreteHazard(DecisionTreeClassifier(), process, most=15_000, random_state=0).fit(x[:, None], y, weight)
     assert model.share_ == pytest.approx(
         10 * dies.any(axis=1).sum() / (80_000 - dies[:, 0].sum() - dies.any(axis=1).sum())
     )
@@ -196,6 +199,18 @@ def test_an_arm_without_events_has_none(data):
         data.X, data.y, treatment=data.treatment, event=event, prediction=data.effect
     )
     np.testing.assert_array_equal(learnt.nuisances_["event_survival_control"].table, 1.0)
+
+
+def test_own_trees_of_hazards_have_leaves_of_people(data):
+    """In a leaf of 20 person-periods there could be one person."""
+    rows = observe(data.X, data.y, treatment=data.treatment, event=data.event)
+    wanted = EFFECTS["survival"].nuisances(rows)
+    plain, weighted = (choose_learners(wanted, None, weighted=one)["event_survival_treated"] for one in (False, True))
+    assert plain.min_samples_leaf == 10 * 10
+    assert isinstance(
+        weighted[0], Coarse
+    )  # with weights scikit-learn would take longer for its bins than for its trees
+    assert weighted[-1].min_samples_leaf == 10 * 10
 
 
 def test_a_regressor_of_hazards_is_a_learner_too(data):
