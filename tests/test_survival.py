@@ -28,7 +28,7 @@ from orthocal.folds import draw_folds
 from orthocal.nuisances import Fitted
 from orthocal.nuisances.hazards import CensoringProcess, DiscreteHazard, EventProcess, SurvivalLearner, signed_times
 from orthocal.nuisances.learners import choose_learners
-from orthocal.nuisances.time_grid import TimeGrid
+from orthocal.nuisances.time_grid import TimeGrid, event_grid
 from orthocal.nuisances.wrapped import Coarse
 from orthocal.observations import observe
 from tests.contracts import populations
@@ -147,6 +147,15 @@ def test_histories_by_hand():
     entered, died = grid.histories(time, event)
     assert entered.tolist() == [1, 1, 2, 3, 3, 0, 1, 1, 1, 2, 2, 3, 3]
     assert died.tolist() == [True] * 4 + [False] * 9
+
+
+def test_the_grid_ends_cells_at_events_and_at_the_horizon():
+    time, event = np.arange(1.0, 11.0), np.arange(10) % 2 == 0  # events at 1, 3, 5, 7, 9
+    assert event_grid(time, event, 8.0, 5).times.tolist() == [1, 3, 5, 7, 8]
+    assert event_grid(time, event, 8.0, 3).times.tolist() == [3, 7, 8]
+    assert event_grid(time, event, 7.0, 3).times.tolist() == [3, 7]
+    assert event_grid(time, event, 8.0, 1).times.tolist() == [8]
+    assert event_grid(time, event, 4.0, (3.0, 2.0, 9.0)).times.tolist() == [2, 3, 4]
 
 
 def test_the_risk_sets_of_event_and_censoring_give_the_true_hazards():

@@ -41,7 +41,7 @@ class SurvivalProbability:
     arm, control : object
         The two treatment levels that are compared. Rows with other values are kept, as for the CATE.
     grid : int or tuple of float, default 30
-        Time is cut into cells: so many with equal numbers of the events up to `time`, or at these times.
+        Time is cut into so many cells: at quantiles of the event times up to `time`, or at these times.
     min_followed : float, default 0.05
         Fitted chances of not being censored are kept at least this; the share of rows moved is reported.
 

@@ -72,7 +72,7 @@ class TimeGrid:
 
 
 def event_grid(time: Floats, event: Booleans, horizon: float, grid: int | Sequence[float]) -> TimeGrid:
-    """Return the grid up to a horizon: as given, or cells with equal numbers of the event times before it."""
+    """Return the grid up to a horizon: as given, or cells that end at quantiles of the event times before it, and at it."""
     if not isinstance(grid, int | np.integer):
         own = np.unique(np.asarray(grid, dtype=np.float64))
         if len(own) == 0 or own[0] <= 0:
@@ -85,7 +85,9 @@ def event_grid(time: Floats, event: Booleans, horizon: float, grid: int | Sequen
             f"There must be events up to the time {horizon:g} that is asked for; none is seen. Choose a later time."
         )
     # Times that occur: one computed between two could be rounded to either side in another unit.
-    quantiles = np.unique(np.quantile(before, np.arange(1, grid) / grid, method="inverted_cdf"))
+    # The last is that of the last event, so that no wide cell hides how few are followed to the horizon.
+    share = np.arange(1, grid) / max(grid - 1, 1)
+    quantiles = np.unique(np.quantile(before, share, method="inverted_cdf"))
     return TimeGrid(np.append(quantiles[quantiles < horizon], horizon))
 
 
