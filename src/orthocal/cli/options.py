@@ -125,7 +125,9 @@ class Options:
     time: Annotated[
         float | None, option("--time", "Time to survive, in the unit of the outcome (effect survival).", EFFECT)
     ] = None
-    horizon: Annotated[float | None, option("--horizon", "Time up to which time is counted (effect rmst).", EFFECT)] = None
+    horizon: Annotated[float | None, option("--horizon", "Time up to which time is counted (effect rmst).", EFFECT)] = (
+        None
+    )
     target: Annotated[str | None, option("--target", "population or compliers (effect late).", EFFECT)] = None
     correction: Annotated[
         str | None, option("--correction", "gaussian, shift or riesz (effect derivative).", EFFECT)
