@@ -51,7 +51,10 @@ __all__ = [
 
 
 class Effect(Protocol):
-    """What an effect offers; one whose loss of a row depends on other rows offers `sums` as well, see `SummedEffect`."""
+    """What an effect offers; one whose loss of a row depends on other rows offers `sums` as well, see `SummedEffect`.
+
+    One that has a use for ``observations.event`` says ``uses_event = True``: events are refused by all others.
+    """
 
     @property
     def nuisances(self) -> Callable[[Observations], Sequence[Nuisance]]:
