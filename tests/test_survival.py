@@ -390,6 +390,43 @@ def test_the_loss_is_that_of_the_difference_of_the_arms_scores(name, data):
         np.testing.assert_allclose(scores.values[control, 1], curves[control, -1], atol=1e-7)
 
 
+def test_the_curves_of_the_arms_end_at_the_effect(data):
+    """At the last time the difference of the average curves is the average effect on survival; bands hold the truth."""
+    loss = known(EFFECTS["survival"], data)
+    curves = loss.overlap.curves
+    (treated, error), (control, _) = curves.arms["treated"], curves.arms["control"]
+    assert treated[-1] - control[-1] == pytest.approx(loss.target.mean(), abs=1e-12)
+    truth = [data.nuisances["event_survival_treated"](data.X, time).mean() for time in curves.times]
+    low, high = curves.band("treated", 0.999)
+    assert ((low < truth) & (truth < high)).all()
+    assert 0.01 < error[-1] < 0.06
+    assert known(EFFECTS["rmst"], data)[:10].overlap.curves.times[-1] == 0.8  # of all rows, whichever are looked at
+    # Without censoring and with nothing known of curves, a clustered mean has the clustered standard error of 1{T > t}.
+    twice = np.repeat(np.arange(300), 2)
+    grouped = known(EFFECTS["survival"], data, groups=twice).overlap.curves.arms["treated"]
+    np.testing.assert_allclose(grouped[0], treated, atol=1e-12)
+    assert (grouped[1] != error).all()
+
+
+def test_curves_by_hand():
+    """Ten rows of either arm, nothing censored, curves of 1/2 whoever one is: the mean is that of 1{T > t} in the arm."""
+    time, arm = np.tile(np.arange(1.0, 11.0), 2), np.repeat([0, 1], 10)
+    half = {f"event_survival_{name}": np.full((20, 2), 0.5) for name in ("control", "treated")}
+    free = {f"censoring_survival_{name}": np.ones((20, 2)) for name in ("control", "treated")}
+    loss = orthogonal_loss(
+        SurvivalProbability(6.0, grid=(4.0, 6.0)),
+        np.ones((20, 1)),
+        time,
+        treatment=arm,
+        event=np.ones(20),
+        nuisances={"propensity": 0.5, **half, **free},
+    )
+    mean, error = loss.overlap.curves.arms["control"]
+    np.testing.assert_allclose(mean, [0.6, 0.4], atol=1e-12)  # 6 and 4 of 10 live longer than 4 and 6
+    # Scores at 6: 1.5 for 4 rows, -0.5 for 6, 0.5 for the 10 others; squares about 0.4 add to 4.84 + 4.86 + 0.1.
+    assert error[-1] == pytest.approx(np.sqrt(9.8) / 20, abs=1e-12)
+
+
 @pytest.mark.parametrize(
     ("name", "curve", "sentence"),
     [

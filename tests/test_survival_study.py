@@ -5,9 +5,10 @@ import json
 import numpy as np
 import pandas as pd
 import pytest
+from matplotlib import pyplot as plt
 
-from orthocal import OrthocalError, RestrictedMeanTime, Study, SurvivalProbability, assess, orthogonal_loss
-from orthocal.datasets import simulate_survival
+from orthocal import OrthocalError, RestrictedMeanTime, Study, SurvivalProbability, assess, orthogonal_loss, plots
+from orthocal.datasets import simulate_cate, simulate_survival
 from tests.command_line import run
 
 NAMES = ["x1", "x2", "x3", "x4"]
@@ -40,7 +41,9 @@ def test_a_study_calibrates_and_the_report_is_written(table, tmp_path):
     done = study_of(table, effect=RestrictedMeanTime(horizon=0.8, grid=8)).calibrate("tau", "linear")
     assert done.before.status == "miscalibrated"
     done.report(tmp_path / "report.html")
-    assert "competing risks" in (tmp_path / "report.html").read_text(encoding="utf-8")
+    page = (tmp_path / "report.html").read_text(encoding="utf-8")
+    assert "competing risks" in page
+    assert "Chance of no event over time had everyone got each arm" in page
 
 
 def test_policies_and_choices_know_censored_times(table):
@@ -61,6 +64,21 @@ def test_the_event_is_no_covariate_and_must_have_a_use(table):
         study_of(table, effect="survival")
     with pytest.raises(OrthocalError, match="Did you mean 'died'"):
         study_of(table, event="dies")
+
+
+def test_the_curves_of_both_arms_are_drawn(table):
+    verdict = study_of(table).assess("tau")
+    ax = plots.survival_curves(verdict)
+    treated, control = (line.get_ydata() for line in ax.get_lines())
+    assert treated[0] == control[0] == 1.0
+    assert treated[-1] - control[-1] == pytest.approx(verdict.average.effect)
+    assert len(ax.collections) == 2
+    assert verdict.to_dict()["overlap"]["curves"]["times"][-1] == 0.8
+    plt.close("all")
+    data = simulate_cate(200, random_state=0)
+    loss = orthogonal_loss("cate", data.X, data.y, treatment=data.treatment, nuisances=data.nuisances)
+    with pytest.raises(OrthocalError, match="no survival curves to draw"):
+        plots.survival_curves(assess(data.effect, loss, random_state=0))
 
 
 def check_named(study, name):

@@ -12,8 +12,10 @@ import numpy as np
 
 from orthocal.arrays import Booleans, Floats, Labels, runs
 from orthocal.effects.arms import both_propensities, overlap_of, propensities, require_levels, strata_of
+from orthocal.effects.curve_scores import mean_and_error
 from orthocal.errors import OrthocalError, OverlapWarning, require_inside
 from orthocal.losses import ArmScores, Loss, Overlap, QuadraticLoss
+from orthocal.losses.average_curves import AverageCurves
 from orthocal.nuisances import Fitted, Nuisance
 from orthocal.nuisances.hazards import CensoringProcess, EventProcess, curve_estimator, signed_times
 from orthocal.nuisances.learners import hazard_learner
@@ -123,7 +125,24 @@ class CensoredContrast:
         got = [observations.treatment == arm for arm in (self.arm, self.control)]
         overlap = overlap_of(dict(zip(("treated", "control"), zip(got, pi, strict=True), strict=True)), fitted, weight)
         overlap = with_follow_up(overlap, self.curves(fitted), self, is_part=fitted.is_part)
+        if not fitted.is_part:
+            overlap = replace(overlap, curves=self.average_curves(observations, fitted))
         return QuadraticLoss(weight * (treated - control), weight, weight, observations.groups, overlap)
+
+    def average_curves(self, observations: Observations, fitted: Fitted) -> AverageCurves:
+        """Return the survival curve of each arm, averaged over all rows."""
+        _, event = self.required(observations)
+        curves, found = self.curves(fitted), {}
+        grid = common_grid(curves)
+        history = grid.histories(observations.outcome, event)
+        for name, arm, pi in zip(
+            ("treated", "control"), (self.arm, self.control), both_propensities(fitted), strict=True
+        ):
+            survival, follow_up = (curves[f"{role}_survival_{name}"].table for role in ("event", "censoring"))
+            inverse = (observations.treatment == arm) / pi
+            own = mean_and_error(survival, follow_up, history, inverse, observations.weight, observations.groups)
+            found[name] = own
+        return AverageCurves(grid.times, found)
 
     def curves(self, fitted: Fitted) -> dict[str, SurvivalCurve]:
         """The curves, by name."""
