@@ -401,11 +401,15 @@ def test_the_curves_of_the_arms_end_at_the_effect(data):
     assert ((low < truth) & (truth < high)).all()
     assert 0.01 < error[-1] < 0.06
     assert known(EFFECTS["rmst"], data)[:10].overlap.curves.times[-1] == 0.8  # of all rows, whichever are looked at
-    # Without censoring and with nothing known of curves, a clustered mean has the clustered standard error of 1{T > t}.
-    twice = np.repeat(np.arange(300), 2)
-    grouped = known(EFFECTS["survival"], data, groups=twice).overlap.curves.arms["treated"]
-    np.testing.assert_allclose(grouped[0], treated, atol=1e-12)
-    assert (grouped[1] != error).all()
+
+
+def test_a_row_that_is_there_twice_in_one_cluster_tells_nothing_new(data):
+    twice = np.tile(np.arange(600), 2)
+    columns = {"treatment": data.treatment[twice], "event": data.event[twice], "groups": twice}
+    nuisances = {**data.nuisances, "propensity": data.nuisances["propensity"][twice]}
+    doubled = orthogonal_loss(EFFECTS["survival"], data.X[twice], data.y[twice], **columns, nuisances=nuisances)
+    found, expected = (loss.overlap.curves.arms["treated"] for loss in (doubled, known(EFFECTS["survival"], data)))
+    np.testing.assert_allclose(found, expected, atol=1e-12)
 
 
 def test_curves_by_hand():
