@@ -8,8 +8,9 @@ import numpy as np
 from orthocal import orthogonal_loss
 from orthocal.calibration.schemes import fit_calibrator
 from orthocal.calibrators import CALIBRATORS
-from orthocal.datasets import simulate_cate, simulate_derivative, simulate_late, simulate_quantile
+from orthocal.datasets import simulate_cate, simulate_derivative, simulate_late, simulate_quantile, simulate_survival
 from orthocal.effects import EFFECTS
+from tests.effects_by_name import effect_by_name
 
 NEAR = 1e-6
 """Share of the spread that a change of units may move an answer by."""
@@ -23,6 +24,8 @@ SIMULATIONS = {
     "relative": simulate_cate,
     "cvar": simulate_quantile,
     "expectile": simulate_quantile,
+    "survival": simulate_survival,
+    "rmst": simulate_survival,
 }
 ABOVE_ZERO = 6.0
 """Added to every outcome, for the relative effect is one of outcomes with a positive mean."""
@@ -53,7 +56,7 @@ def rows_of(name, scale=1.0, deviations=0.0, n=300):
     curved = curved if rule.moves == 0 else ABOVE_ZERO + curved if rule.moves else 1 + 0.1 * curved
     shift = 0.0 if rule.moves is None else deviations * scale * float(y.std())
     prediction = rule.of(curved, scale=scale, shift=shift)
-    roles = {"treatment": data.treatment, "instrument": data.instrument}
+    roles = {name: getattr(data, name, None) for name in ("treatment", "instrument", "event")}
     return Rows(data.X, scale * y + shift, roles, prediction, rule, scale, shift)
 
 
@@ -63,7 +66,7 @@ def learnt(name, scale=1.0, deviations=0.0, weighted=False):
     rows = rows_of(name, scale, deviations)
     weight = np.random.default_rng(1).uniform(0.5, 2, len(rows.y)) if weighted else None
     loss = orthogonal_loss(
-        name,
+        effect_by_name(name, scale * (ABOVE_ZERO + 1)),
         rows.X,
         rows.y,
         **rows.roles,

@@ -10,14 +10,17 @@ from sklearn.linear_model import LinearRegression, LogisticRegression
 
 from orthocal import LATE, OrthocalError, orthogonal_loss
 from orthocal.effects import EFFECTS
+from tests.effects_by_name import AT_A_TIME, effect_by_name
 
 FAST = {
     "propensity": LogisticRegression(),
     "outcome": LinearRegression(),
     "treatment": LogisticRegression(),
     "below": LogisticRegression(),
+    "event": LogisticRegression(),
+    "censoring": LogisticRegression(),
 }
-CASES = {**{name: name for name in EFFECTS}, "late, compliers": LATE(target="compliers")}
+CASES = {**{name: effect_by_name(name, 3.0) for name in EFFECTS}, "late, compliers": LATE(target="compliers")}
 RATIOS = ("overlap", "catt", "relative", "late, compliers")
 
 
@@ -64,6 +67,8 @@ def small_table(case, seed):
     if case in {"quantile", "expectile"}:
         columns["prediction"] = prediction
     y = 3 + X[:, 1] + columns["treatment"] * (1 + X[:, 0]) + rng.standard_normal(n)
+    if case in AT_A_TIME:  # positive, and censored in one row of ten
+        y, columns["event"] = np.logaddexp(0, y), rng.random(n) < 0.9
     return prediction, X, y, columns
 
 
@@ -72,6 +77,16 @@ class TreatedMean:
 
     def __call__(self, X, v):
         return ndtr(v - 4 - X[:, 0] - X[:, 1])
+
+
+def event_free(X, time):
+    """A curve that is near enough to the one of the arm without treatment."""
+    return ndtr(3 + X[:, 1] - np.log(np.expm1(time)))
+
+
+def uncensored(X, time):
+    """A curve that is near enough to that of censoring."""
+    return np.full(len(X), 1.0) - 0.02 * time
 
 
 def known_nuisances(case, seed):
@@ -87,6 +102,7 @@ def known_nuisances(case, seed):
     treated_mean = {"propensity": propensity, "below": TreatedMean()}
     score = columns["treatment"] - propensity
     slopes = {"outcome": baseline + columns["treatment"] * gain, "outcome_derivative": gain, "score_correction": score}
+    curves = {f"{role}_survival_{arm}": curve for arm in ("control", "treated") for role, curve in CURVES.items()}
     return {
         "derivative": slopes,
         "quantile": treated_mean,
@@ -100,17 +116,20 @@ def known_nuisances(case, seed):
         "relative": arms,
         "catt": {name: arms[name] for name in ("propensity", "outcome_control")},
         "overlap": {"propensity": propensity, "outcome": baseline + propensity * gain},
+        **dict.fromkeys(AT_A_TIME, curves | {"propensity": propensity}),
         "late": late,
         "late, compliers": late,
     }[case]
 
 
+CURVES = {"event": event_free, "censoring": uncensored}
 LEARNERS = {
     "late": ("propensity", "outcome", "treatment"),
     "derivative": ("outcome",),
     "quantile": ("propensity", "below"),
     "cvar": ("propensity",),
     "expectile": ("propensity", "below"),
+    **dict.fromkeys(AT_A_TIME, ("propensity", "event", "censoring")),
 }
 
 

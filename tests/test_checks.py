@@ -169,7 +169,7 @@ def test_a_censored_time():
     table = trial().assign(days=rng.exponential(100, 1500), died=rng.integers(0, 2, 1500))
     check = results(table, outcome="days")["censoring"]
     assert check.result == "warning"
-    assert "Censored outcomes are not handled" in check.advice
+    assert "and the effect SurvivalProbability(time=...)" in check.advice
     assert results(table.rename(columns={"died": "smokes"}), outcome="days")["censoring"].result == "passed"
 
 

@@ -19,6 +19,7 @@ from orthocal.losses import ExpectileLoss, HingeLoss, QuadraticLoss, columns_of
 from orthocal.nuisances.learners import Recipe
 from orthocal.observations import observe
 from tests.command_line import run
+from tests.effects_by_name import AT_A_TIME, effect_by_name
 from tests.pages import verified
 
 FAST = {"propensity": LogisticRegression(), "outcome": LinearRegression()}
@@ -41,6 +42,8 @@ def columns_for(effect, n=ROWS, seed=0, covariates=None):
     y = 5 + X[:, 0] + treatment * (1 + 0.5 * X[:, 1]) + rng.standard_normal(n)
     prediction = 1 + X[:, 1] + (5 if effect in {"quantile", "cvar", "expectile"} else 0)
     found = {"X": X, "y": y, "treatment": treatment, "prediction": np.round(prediction, 1)}
+    if effect in AT_A_TIME:
+        found["event"] = rng.random(n) < 0.7
     return found | ({"instrument": instrument} if effect == "late" else {})
 
 
@@ -62,7 +65,7 @@ def test_loss_and_map_of_every_effect_by_the_default_learners(effect):
     columns = columns_for(effect)
     order, other = shuffled(columns)
     fits = [
-        CausalCalibrator(effect, folds=2, random_state=0).fit(
+        CausalCalibrator(effect_by_name(effect, 6.0), folds=2, random_state=0).fit(
             c["X"], c["y"], **{k: c[k] for k in c if k not in ("X", "y")}
         )
         for c in (columns, other)

@@ -34,6 +34,8 @@ from orthocal.effects import OverlapCATE as OverlapCATE
 from orthocal.effects import PseudoOutcome as PseudoOutcome
 from orthocal.effects import QuantileUnderTreatment as QuantileUnderTreatment
 from orthocal.effects import RelativeEffect as RelativeEffect
+from orthocal.effects import RestrictedMeanTime as RestrictedMeanTime
+from orthocal.effects import SurvivalProbability as SurvivalProbability
 from orthocal.effects.check import Population as Population
 from orthocal.effects.check import check_orthogonality as check_orthogonality
 from orthocal.errors import HonestyWarning as HonestyWarning

@@ -15,11 +15,13 @@ from orthocal.arrays import Floats, Integers
 from orthocal.errors import OrthocalError, UnavailableError
 from orthocal.folds import generator
 from orthocal.simulated_arms import SimulatedArms, simulate_arms, simulate_mailing
+from orthocal.simulated_survival import SimulatedSurvival, simulate_survival
 
 __all__ = [
     "RealData",
     "SimulatedArms",
     "SimulatedData",
+    "SimulatedSurvival",
     "load_401k",
     "load_401ksubs",
     "load_acic16",
@@ -30,6 +32,7 @@ __all__ = [
     "simulate_late",
     "simulate_mailing",
     "simulate_quantile",
+    "simulate_survival",
 ]
 
 COVARIATES_401KSUBS = ("age", "inc", "fsize", "marr", "male", "pira")

@@ -11,8 +11,9 @@ import numpy as np
 from narwhals.exceptions import DuplicateError
 from scipy.sparse import issparse
 
-from orthocal.arrays import Floats, Integers, Labels, RowIndex, unmasked
+from orthocal.arrays import Booleans, Floats, Integers, Labels, RowIndex, unmasked
 from orthocal.errors import OrthocalError, require_finite, require_length, require_rows, require_weights
+from orthocal.events import as_event, separated
 
 MOST_LEVELS = 50
 """A text or category covariate becomes one indicator column per level, up to this many levels."""
@@ -31,6 +32,8 @@ class Observations:
         ``groups`` holds cluster codes 0, 1, ...
     key, group_names : array of shape (rows,) or None
         What tells rows apart, and what clusters are called, where folds are drawn.
+    event : boolean array of shape (rows,) or None
+        Whether the outcome is the time of an event, not of the end of follow-up (censored).
     """
 
     covariates: Floats
@@ -42,6 +45,7 @@ class Observations:
     groups: Integers | None = None
     key: Labels | None = None
     group_names: Labels | None = None
+    event: Booleans | None = None
 
     def __len__(self) -> int:
         return len(self.outcome)
@@ -62,17 +66,19 @@ def observe(
     sample_weight: Any = None,
     groups: Any = None,
     key: Any = None,
+    event: Any = None,
 ) -> Observations:
     """Check every column and return them as arrays; rows are aligned by order, never by index."""
-    covariates = as_matrix(X)
-    n = len(covariates)
+    n = len(covariates := as_matrix(X))
     require_rows(n)
+    y, event = separated(y, event)
     weight = np.ones(n) if sample_weight is None else as_numbers(sample_weight, "sample_weight", n)
     require_weights(weight)
     names = None if groups is None else as_labels(groups, "groups", n)
+    outcome = as_numbers(y, "y", n)
     return Observations(
         covariates=covariates,
-        outcome=as_numbers(y, "y", n),
+        outcome=outcome,
         treatment=as_labels(treatment, "treatment", n),
         weight=weight,
         instrument=None if instrument is None else as_labels(instrument, "instrument", n),
@@ -80,6 +86,7 @@ def observe(
         groups=None if names is None else _codes(names),
         key=None if key is None else as_labels(key, "key", n),
         group_names=names,
+        event=None if event is None else as_event(as_labels(event, "event", n), outcome),
     )
 
 

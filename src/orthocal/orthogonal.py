@@ -14,6 +14,7 @@ from orthocal.calibrators.left_out import validation_folds, value_order
 from orthocal.effects import Effect, loss_of_all, new_effect
 from orthocal.effects.description import stamped
 from orthocal.errors import require_inside
+from orthocal.events import require_use_of_event
 from orthocal.folds import LEARNERS, SPLIT, VALIDATION, draw_folds, is_number_of, row_order, split_rows
 from orthocal.losses import Loss
 from orthocal.nuisances import Nuisance
@@ -67,6 +68,7 @@ def orthogonal_loss(
     *,
     treatment: Any,
     instrument: Any = None,
+    event: Any = None,
     prediction: Any = None,
     sample_weight: Any = None,
     groups: Any = None,
@@ -90,6 +92,9 @@ def orthogonal_loss(
     X : array or data frame of shape (rows, columns)
         Covariates; numpy, pandas, polars or pyarrow. Text and categories become indicators; NaN is left to the learners.
     y, treatment : array or column of shape (rows,)
+    event : array or column of shape (rows,), optional
+        Where `y` is a time: 1 if it is that of the event, 0 if follow-up ended then (censored). scikit-survival's structured
+        arrays of both may be passed as `y`.
     instrument, prediction, sample_weight, groups : array or column of shape (rows,), optional
         `groups` names clusters, which folds keep whole. Rows are aligned by order, never by index.
     nuisances : mapping, optional
@@ -131,6 +136,7 @@ def orthogonal_loss(
         sample_weight=sample_weight,
         groups=groups,
         key=key,
+        event=event,
     )
     recipe = Recipe(learners, clip, random_state, n_jobs)
     return learn_cross(new_effect(effect), observations, X, nuisances, folds, recipe).loss
@@ -149,6 +155,7 @@ def learn_cross(
     Folds are drawn only where there is something to learn.
     """
     recipe, drawing = recipe.seeded, is_number_of(folds)
+    require_use_of_event(effect, observations.event)
     wanted = effect.nuisances(observations)
     known = check_given(wanted, given, X, len(observations))
     order = _learning_order(wanted, observations, known, recipe)
@@ -190,6 +197,7 @@ def learn_given_split(
     recipe: Recipe,
 ) -> Orthogonal:
     """Among the `used` rows: nuisances from those whose `part` is 0, loss on those where it is 1."""
+    require_use_of_event(effect, observations.event)
     known = check_given(effect.nuisances(observations), given, X, len(observations))
     known = {name: value[used] for name, value in known.items()}
     chosen = observations[used]

@@ -37,6 +37,7 @@ __all__ = [
     "policy_values",
     "reliability",
     "residuals",
+    "survival_curves",
     "top_shares",
 ]
 
@@ -164,6 +165,24 @@ def overlap(assessment: Assessment, ax: Axes | None = None) -> Axes:
             own, bins=np.linspace(0, 1, 41).tolist(), histtype="step", density=True, label=name, linewidth=1.6, **style
         )
     ax.set(xlim=(0, 1), xlabel="propensity of the level they got", ylabel="density")
+    ax.legend(frameon=False)
+    ax.spines[["top", "right"]].set_visible(False)
+    return ax
+
+
+def survival_curves(assessment: Assessment, ax: Axes | None = None) -> Axes:
+    """Draw the survival curves of both arms, averaged over all rows, with bands of pointwise intervals."""
+    curves = getattr(assessment.overlap, "curves", None)
+    if curves is None:
+        raise OrthocalError("This effect has no survival curves to draw; effects on censored times do.")
+    ax = _axes(ax, (5.6, 3.8))
+    styles: list[dict[str, Any]] = [{"color": ACCENT, "linestyle": "-"}, {"color": INK, "linestyle": "--"}]
+    times = np.append(0.0, curves.times)
+    for style, (name, (mean, _)) in zip(styles, curves.arms.items(), strict=True):
+        low, high = (np.append(1.0, end) for end in curves.band(name))
+        ax.plot(times, np.append(1.0, mean), label=name, linewidth=1.6, **style)
+        ax.fill_between(times, low, high, color=style["color"], alpha=0.15, linewidth=0)
+    ax.set(xlim=(0, times[-1]), ylim=(0, 1), xlabel="time", ylabel="chance of no event")
     ax.legend(frameon=False)
     ax.spines[["top", "right"]].set_visible(False)
     return ax

@@ -18,7 +18,7 @@ class Roles:
     outcome, treatment : str
     prediction : str, optional
         None where there may be several.
-    instrument, sample_weight, groups, key, fold : str, optional
+    instrument, sample_weight, groups, key, fold, event : str, optional
     covariates : tuple of str
     nuisances : dict of str to (str, number or callable)
         Known nuisances: a column, a number, or a function of the covariates.
@@ -37,10 +37,19 @@ class Roles:
     covariates: tuple[str, ...] = ()
     nuisances: Mapping[str, Any] = field(default_factory=dict)
     by: tuple[str, ...] = ()
+    event: str | None = None
 
     def of(self, table: Any, *, key: bool = False) -> dict[str, Any]:
         """Return the arguments of `observe` that are columns of a table, `y` among them; on demand the key as well."""
-        names = ("treatment", "prediction", "instrument", "sample_weight", "groups", *(("key",) if key else ()))
+        names = (
+            "treatment",
+            "prediction",
+            "instrument",
+            "event",
+            "sample_weight",
+            "groups",
+            *(("key",) if key else ()),
+        )
         found = {"y": self.outcome, **{name: getattr(self, name) for name in names}}
         return {argument: None if name is None else table[name] for argument, name in found.items()}
 
@@ -52,8 +61,8 @@ class Roles:
     @property
     def parts(self) -> list[str]:
         """The columns of a row itself: outcome, treatment, prediction and the others that are named, but no covariate."""
-        named = (self.outcome, self.treatment, self.prediction, self.instrument, self.sample_weight, self.groups)
-        return [name for name in named if name is not None]
+        roles = ("outcome", "event", "treatment", "prediction", "instrument", "sample_weight", "groups")
+        return [name for role in roles if (name := getattr(self, role)) is not None]
 
     @property
     def needed(self) -> list[str]:

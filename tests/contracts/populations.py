@@ -16,6 +16,8 @@ from orthocal import (
     Population,
     QuantileUnderTreatment,
     RelativeEffect,
+    RestrictedMeanTime,
+    SurvivalProbability,
 )
 
 X_SHARE = np.array([0.2, 0.5, 0.3])
@@ -165,6 +167,64 @@ def expectile():
     return Population(x, probability, y + SHIFT[x], a, {"propensity": PI[x], "below": mean_score}, truth)
 
 
+HAZARD = np.array(
+    [[[0.2, 0.3, 0.1], [0.4, 0.1, 0.3], [0.1, 0.5, 0.2]], [[0.1, 0.2, 0.2], [0.3, 0.3, 0.1], [0.2, 0.1, 0.4]]]
+)
+CENSORING = np.array(
+    [[[0.1, 0.2, 0.3], [0.0, 0.3, 0.1], [0.2, 0.1, 0.2]], [[0.2, 0.1, 0.1], [0.1, 0.2, 0.3], [0.1, 0.3, 0.2]]]
+)
+"""By arm, cell of covariates and period: chances of the event, and of censoring on the way into the period."""
+TIMES = (1.0, 2.5, 3.0)
+WIDTHS = np.diff(TIMES, prepend=0.0)
+EXPECTED = WIDTHS * HAZARD / -np.log1p(-HAZARD)
+"""Time lived in a period by those who enter it, the hazard being constant inside."""
+
+
+def survival_rows():
+    """Rows (x, a, period of the event, period that censoring keeps from); 3 is never. Events come first in a period.
+
+    Events lie where those of a constant hazard do on average, censoring at the ends of periods; the first is inside period 0.
+    """
+    rows = list(itertools.product(range(3), (0, 1), range(4), range(4)))
+    x, a, t, c = (np.array(column) for column in zip(*rows, strict=True))
+    chances = [np.concatenate([h, np.ones((2, 3, 1))], axis=2) for h in (HAZARD, CENSORING)]
+    reached = [np.concatenate([np.ones((2, 3, 1)), np.cumprod(1 - h, axis=2)], axis=2) for h in (HAZARD, CENSORING)]
+    t_chance, c_chance = (
+        (chance * before)[a, x, period] for chance, before, period in zip(chances, reached, (t, c), strict=True)
+    )
+    inside = (EXPECTED - (1 - HAZARD) * WIDTHS) / HAZARD  # of those with an event, the time lived in its period
+    event = (t < c) & (t < 3)
+    start = np.append(0.0, TIMES)
+    at_event = start[t] + inside[a, x, np.minimum(t, 2)]
+    at_end = np.where(c == 0, 0.25, np.where(np.minimum(t, c) == 3, 4.0, start[c]))
+    probability = X_SHARE[x] * np.where(a == 1, PI[x], 1 - PI[x]) * t_chance * c_chance
+    return x, a, np.where(event, at_event, at_end), event, probability
+
+
+def censored(truth):
+    x, a, y, event, probability = survival_rows()
+    curves = {
+        f"{role}_survival_{arm}": np.cumprod(1 - chance[k], axis=1)[x]
+        for k, arm in enumerate(("control", "treated"))
+        for role, chance in (("event", HAZARD), ("censoring", CENSORING))
+    }
+    tilt = np.cos(1.0 + 2.0 * np.arange(3))[x][:, None] * np.array([0.05, 0.1, 0.08])
+    directions = {name: {name: tilt * (1 + k)} for k, name in enumerate(curves)}
+    directions["propensity"] = {"propensity": 2 * tilt[:, 0]}
+    return Population(x, probability, y, a, {"propensity": PI[x], **curves}, truth, event=event, directions=directions)
+
+
+def survival():
+    alive = np.prod(1 - HAZARD, axis=2)
+    return censored(alive[1] - alive[0])
+
+
+def rmst():
+    entered = np.concatenate([np.ones((2, 3, 1)), np.cumprod(1 - HAZARD, axis=2)[:, :, :-1]], axis=2)
+    lived = (entered * EXPECTED).sum(axis=2)
+    return censored(lived[1] - lived[0])
+
+
 POPULATIONS = {
     "cate": (CATE(), cate),
     "late": (LATE(), late),
@@ -175,5 +235,7 @@ POPULATIONS = {
     "relative": (RelativeEffect(), relative),
     "cvar": (CVaRUnderTreatment(tail=0.5), cvar),
     "expectile": (ExpectileUnderTreatment(0.3), expectile),
+    "survival": (SurvivalProbability(3.0, grid=TIMES), survival),
+    "rmst": (RestrictedMeanTime(3.0, grid=TIMES), rmst),
 }
 """Every registered effect, with a population that is exact for it."""

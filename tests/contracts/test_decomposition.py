@@ -30,6 +30,7 @@ def drawn(name, *, law=False, n=600):
         population.outcome[rows],
         treatment=population.treatment[rows],
         instrument=instrument,
+        event=None if population.event is None else population.event[rows],
         prediction=prediction,
         nuisances=nuisances | ({"below": below} if law else {}),
     )

@@ -138,6 +138,7 @@ class CausalCalibrator(BaseEstimator):  # type: ignore[misc]
         *,
         treatment: Any,
         instrument: Any = None,
+        event: Any = None,
         prediction: Any = None,
         sample_weight: Any = None,
         groups: Any = None,
@@ -148,7 +149,7 @@ class CausalCalibrator(BaseEstimator):  # type: ignore[misc]
 
         Parameters
         ----------
-        X, y, treatment, instrument, sample_weight, groups, nuisances, key
+        X, y, treatment, instrument, event, sample_weight, groups, nuisances, key
             As in `orthogonal_loss`.
         prediction : array of shape (rows,), optional
             The effect model's predictions, made without these rows; asked of `estimator` when left out.
@@ -159,6 +160,7 @@ class CausalCalibrator(BaseEstimator):  # type: ignore[misc]
             y,
             treatment=treatment,
             instrument=instrument,
+            event=event,
             prediction=given_or_asked(prediction, self.estimator, X, self._chosen_effect),
             sample_weight=sample_weight,
             groups=groups,
@@ -204,6 +206,7 @@ class CausalCalibrator(BaseEstimator):  # type: ignore[misc]
         *,
         treatment: Any,
         instrument: Any = None,
+        event: Any = None,
         prediction: Any = None,
         sample_weight: Any = None,
         groups: Any = None,
@@ -222,16 +225,13 @@ class CausalCalibrator(BaseEstimator):  # type: ignore[misc]
             y,
             treatment=treatment,
             instrument=instrument,
+            event=event,
             prediction=before,
             sample_weight=sample_weight,
             groups=groups,
             nuisances=nuisances,
-            learners=self.learners,
-            folds=self.folds,
             key=key,
-            clip=self.clip,
-            random_state=self.random_state,
-            n_jobs=self.n_jobs,
+            **{name: getattr(self, name) for name in ("learners", "folds", "clip", "random_state", "n_jobs")},
         ).at(after)
         return -float(loss.value(after).sum() / loss.weight.sum())
 

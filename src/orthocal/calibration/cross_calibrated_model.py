@@ -60,8 +60,8 @@ class CrossCalibratedModel(BaseEstimator):  # type: ignore[misc]
     estimator : scikit-learn regressor, model of EconML, CausalML or metalearners, or callable
         A regressor is trained on pseudo-outcomes n / d with weights d: a DR-learner for the CATE; the loss must be quadratic with
         positive d. A model of another library, unfitted, is copied and trained on outcome and treatment, with sample weights
-        where its `fit` has a place for them. A callable ``estimator(X, y, treatment)`` trains the user's own model on given
-        rows, without weights, and returns it.
+        where its `fit` has a place for them. A callable ``estimator(X, y, treatment)``, or ``estimator(X, y, treatment, event)``
+        of censored times, trains the user's own model on given rows, without weights, and returns it.
     effect, method, learners, clip, random_state, n_jobs
         As in `CausalCalibrator`; `n_jobs` also trains models at the same time. With a whole number as `random_state` the order
         of the rows changes nothing, as long as the estimator's own seed is fixed, too.
@@ -131,6 +131,7 @@ class CrossCalibratedModel(BaseEstimator):  # type: ignore[misc]
         *,
         treatment: Any,
         instrument: Any = None,
+        event: Any = None,
         sample_weight: Any = None,
         groups: Any = None,
         nuisances: Mapping[str, Any] | None = None,
@@ -140,12 +141,12 @@ class CrossCalibratedModel(BaseEstimator):  # type: ignore[misc]
         require_one_of(self.combine, COMBINE, "combine")
         require_whole(self.repeats, 1, "repeats")
         columns = {"treatment": treatment, "instrument": instrument, "sample_weight": sample_weight, "groups": groups}
-        rows = observe(X, y, key=key, **columns)
+        rows = observe(X, y, event=event, key=key, **columns)
         effect, recipe = new_effect(effect_parameter(self)), self._recipe()
         effect.nuisances(rows)
         order = row_order(rows, recipe.random_state)
         partitions = self._partitions(effect, rows, recipe, order)
-        train, self.encoding_, known = way_to_train(self.estimator), None, X
+        train, self.encoding_, known = way_to_train(self.estimator, censored=rows.event is not None), None, X
         if train is None:
             known, self.encoding_ = encode(X)
             self.loss_: Loss = learn_cross(effect, rows, X, nuisances, partitions[0], recipe).loss

@@ -109,14 +109,20 @@ def _way_to_ask(model: Any) -> Callable[[Any, Any, Any], Any]:
     )
 
 
-def way_to_train(estimator: Any) -> Callable[[Any, Any, Observations, Integers], Any] | None:
+def way_to_train(estimator: Any, *, censored: bool = False) -> Callable[[Any, Any, Observations, Integers], Any] | None:
     """Return ``train(estimator, X, observations, rows)`` for a model that is trained on treatment and outcome; else None.
 
-    A scikit-learn regressor has no place for a treatment: it is trained on pseudo-outcomes, which is the caller's to do.
+    A scikit-learn regressor has no place for a treatment: it is trained on pseudo-outcomes, which is the caller's to do. Of the
+    models of other libraries none has a place for censored times.
     """
     names = set(_parameters(getattr(estimator, "fit", None)))
     for needed, train in TRAINING:
         if needed <= names:
+            if censored:
+                raise OrthocalError(
+                    f"`estimator` must know what to do with `event`; {type(estimator).__name__} would take censored times for "
+                    "outcomes. Pass a scikit-learn regressor, or a function of (X, y, treatment, event) that trains a model."
+                )
             return train
     return None if hasattr(estimator, "fit") else _train_call
 
@@ -146,8 +152,10 @@ def _train_metalearners(estimator: Any, X: Any, observations: Observations, rows
 
 
 def _train_call(estimator: Any, X: Any, observations: Observations, rows: Integers) -> Any:
-    """A function of (X, y, treatment) that returns the fitted model."""
-    model = estimator(_safe_indexing(X, rows), observations.outcome[rows], observations.treatment[rows])
+    """A function of (X, y, treatment), and of event where times are censored, that returns the fitted model."""
+    own = observations[rows]
+    further = () if own.event is None else (own.event,)
+    model = estimator(_safe_indexing(X, rows), own.outcome, own.treatment, *further)
     if model is None:
         raise OrthocalError("`estimator` as a function must return the fitted model; it returned None.")
     return model

@@ -74,6 +74,10 @@ class Options:
     exclude: Annotated[
         str | None, option("--exclude", "Columns that are no covariates, by comma; all others are.", COLUMNS)
     ] = None
+    event: Annotated[
+        str | None,
+        option("--event", "Column of 1 where the outcome is the time of an event, 0 where it is censored.", COLUMNS),
+    ] = None
     instrument: Annotated[str | None, option("--instrument", "Instrument column (effect late).", COLUMNS)] = None
     propensity: Annotated[
         str | None,
@@ -118,6 +122,12 @@ class Options:
     expectile: Annotated[
         float | None, option("--expectile", "Which expectile (effect expectile); 0.5 if left out.", EFFECT)
     ] = None
+    time: Annotated[
+        float | None, option("--time", "Time to survive, in the unit of the outcome (effect survival).", EFFECT)
+    ] = None
+    horizon: Annotated[float | None, option("--horizon", "Time up to which time is counted (effect rmst).", EFFECT)] = (
+        None
+    )
     target: Annotated[str | None, option("--target", "population or compliers (effect late).", EFFECT)] = None
     correction: Annotated[
         str | None, option("--correction", "gaussian, shift or riesz (effect derivative).", EFFECT)

@@ -48,6 +48,7 @@ def study_of(options: Options, data: Any, kind: DataType) -> Study:
         covariates=ALONE.get(options.covariates or "", covariates),
         exclude=excluded(options),
         **(arms_of(options, kind) or {"predictions": options.predicted, "effect": effect_of(options, kind)}),
+        event=options.event,
         instrument=options.instrument,
         propensity=known_propensity(options, kind),
         weight=options.weight,
@@ -107,6 +108,7 @@ def words_of_study(study: Study, options: Options, data: str) -> dict[str, str]:
     """Say what the data are and which column plays which part."""
     effect: Any = study.estimand
     optional = {
+        "event": options.event,
         "instrument": options.instrument,
         "weight": options.weight,
         "clusters": options.groups,

@@ -24,7 +24,8 @@ def needed_values(options: Options) -> list[str]:
     """Return the columns in which no value may be missing."""
     texts = [*split_names(options.propensity or "1"), options.propensity_control or "1"]
     known = [number_or_name(text.rpartition("=")[2]) for text in texts]
-    names = [options.outcome, options.treatment, options.instrument, options.weight, options.groups, options.key]
+    roles = ("outcome", "event", "treatment", "instrument", "weight", "groups", "key")
+    names = [getattr(options, role) for role in roles]
     for text in (options.folds, getattr(options, "holdout", "0")):
         names += [text] if isinstance(number_or_name(text), str) else []
     return [name for name in (*names, *options.predicted, *known) if isinstance(name, str)]

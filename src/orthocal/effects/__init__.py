@@ -22,6 +22,7 @@ from orthocal.effects.late import LATE
 from orthocal.effects.overlap import OverlapCATE
 from orthocal.effects.quantile import QuantileUnderTreatment
 from orthocal.effects.relative import RelativeEffect
+from orthocal.effects.survival import RestrictedMeanTime, SurvivalProbability
 from orthocal.errors import OrthocalError, require_one_of
 from orthocal.losses import Loss
 from orthocal.nuisances import Fitted, Nuisance
@@ -40,7 +41,9 @@ __all__ = [
     "PseudoOutcome",
     "QuantileUnderTreatment",
     "RelativeEffect",
+    "RestrictedMeanTime",
     "SummedEffect",
+    "SurvivalProbability",
     "loss_of_all",
     "new_effect",
     "sums_of",
@@ -48,7 +51,10 @@ __all__ = [
 
 
 class Effect(Protocol):
-    """What an effect offers; one whose loss of a row depends on other rows offers `sums` as well, see `SummedEffect`."""
+    """What an effect offers; one whose loss of a row depends on other rows offers `sums` as well, see `SummedEffect`.
+
+    One that has a use for ``observations.event`` says ``uses_event = True``: events are refused by all others.
+    """
 
     @property
     def nuisances(self) -> Callable[[Observations], Sequence[Nuisance]]:
@@ -103,6 +109,8 @@ EFFECTS: dict[str, type[Any]] = {
     "relative": RelativeEffect,
     "cvar": CVaRUnderTreatment,
     "expectile": ExpectileUnderTreatment,
+    "survival": SurvivalProbability,
+    "rmst": RestrictedMeanTime,
 }
 
 

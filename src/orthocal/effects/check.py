@@ -39,8 +39,8 @@ class Population:
         Which covariate cell 0, 1, ... each row is in.
     probability : array of shape (rows,)
         Of each row; adds to one.
-    outcome, treatment, instrument : array of shape (rows,)
-    nuisances : mapping of str to array of shape (rows,)
+    outcome, treatment, instrument, event : array of shape (rows,)
+    nuisances : mapping of str to array of shape (rows,) or (rows, grid times)
         The true ones. A nuisance that is taken at the prediction, such as the share of outcomes below it, is a function: given
         one prediction per row it returns the true values there.
     effect : array of shape (cells,)
@@ -79,6 +79,7 @@ class Population:
     effect: Floats
     instrument: Any = None
     directions: Mapping[str, Mapping[str, Floats]] = field(default_factory=dict)
+    event: Any = None
 
     def __post_init__(self) -> None:
         for name in ("probability", "outcome", "treatment"):
@@ -101,6 +102,7 @@ class Population:
             weight=np.asarray(self.probability, dtype=np.float64),
             instrument=None if self.instrument is None else np.asarray(self.instrument),
             prediction=self.truth if prediction is None else prediction,
+            event=None if self.event is None else np.asarray(self.event, dtype=bool),
         )
 
     def nuisances_at(self, prediction: Floats) -> dict[str, Floats]:

@@ -53,6 +53,7 @@ class PseudoOutcome:
         "squared loss on m + correction, both as the user defines them",
         "Those of the user's effect.",
     )
+    uses_event: ClassVar[bool] = True
     nuisances: Callable[[Observations], Sequence[Nuisance]]
     m: Callable[[Observations, Fitted], Any]
     correction: Callable[[Observations, Fitted], Any]

@@ -20,6 +20,7 @@ from orthocal.calibrators import Calibrator, Constant
 from orthocal.effects import Effect
 from orthocal.engines.protocol import require_both_sides, require_share
 from orthocal.errors import OrthocalError
+from orthocal.events import require_use_of_event
 from orthocal.folds import HOLDOUT, draw_folds, split_rows
 from orthocal.losses import ArmScores, Loss
 from orthocal.maps import Map
@@ -65,6 +66,7 @@ class MemoryEngine:
     @cached_property
     def to_learn(self) -> tuple[list[Nuisance], list[str]]:
         """The nuisances that are not known, and the names of those that are; too few rows of an arm are refused."""
+        require_use_of_event(self.effect, self.observations.event)
         nuisances = self.effect.nuisances(self.observations)
         given = check_given(nuisances, self.nuisances, self.X, len(self))
         unknown = to_learn(nuisances, given)

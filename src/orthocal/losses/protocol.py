@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, fields, is_dataclass, replace
+from dataclasses import dataclass, field, fields, is_dataclass, replace
 from typing import Any, Protocol, Self, TypeVar, cast, runtime_checkable
 
 import numpy as np
@@ -11,6 +11,7 @@ import numpy as np
 from orthocal.arrays import Floats, Integers, RowIndex
 from orthocal.distributions import TableDistribution
 from orthocal.errors import OrthocalError, require_positive_mass
+from orthocal.losses.average_curves import AverageCurves
 from orthocal.losses.balance import Balance
 
 
@@ -31,6 +32,8 @@ class Overlap:
         Further diagnostics in words, such as the strength of an instrument.
     balance : Balance, optional
         Of a continuous treatment, which has no propensities: how well its correction balances.
+    curves : AverageCurves, optional
+        Of censored times: the survival curve of each arm, averaged over all rows.
     """
 
     clip: float
@@ -39,10 +42,11 @@ class Overlap:
     weight: Floats
     notes: tuple[str, ...] = ()
     balance: Balance | None = None
+    curves: AverageCurves | None = field(default=None, kw_only=True)
 
     def __getitem__(self, rows: RowIndex) -> Overlap:
         levels = {name: (got[rows], propensity[rows]) for name, (got, propensity) in self.levels.items()}
-        return Overlap(self.clip, self.clipped, levels, self.weight[rows], self.notes, self.balance)
+        return Overlap(self.clip, self.clipped, levels, self.weight[rows], self.notes, self.balance, curves=self.curves)
 
     @property
     def propensity(self) -> dict[str, tuple[float, float]]:
@@ -64,7 +68,8 @@ class Overlap:
         """Return the summary as plain numbers and strings."""
         summary = {"clip": self.clip, "clipped": self.clipped, "propensity": self.propensity}
         balance = {} if self.balance is None else {"balance": self.balance.to_dict()}
-        return {**summary, "effective_rows": self.effective_rows, "notes": list(self.notes), **balance}
+        curves = {} if self.curves is None else {"curves": self.curves.to_dict()}
+        return {**summary, "effective_rows": self.effective_rows, "notes": list(self.notes), **balance, **curves}
 
 
 @dataclass(frozen=True, kw_only=True)

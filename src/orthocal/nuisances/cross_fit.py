@@ -124,8 +124,9 @@ def check_given(nuisances: Sequence[Nuisance], given: Mapping[str, Any] | None, 
     for name, value in (given or {}).items():
         if name not in names:
             raise OrthocalError(f"`nuisances` has no use for {name!r}; this effect has {', '.join(names)}.")
-        known[name] = known_value(name, names[name].call(value, X) if callable(value) else value, n)
-        if names[name].is_divisor:
+        own = names[name]
+        known[name] = known_value(name, own.call(value, X) if callable(value) else own.read(value), n)
+        if own.is_divisor:
             require_known_propensity(known[name], name)
     for nuisance in nuisances:
         missing = [name for name in nuisance.names if name not in known]
@@ -137,8 +138,8 @@ def check_given(nuisances: Sequence[Nuisance], given: Mapping[str, Any] | None, 
 
 
 def known_value(name: str, value: Any, n: int) -> Any:
-    """Return a number or a column as one finite number per row; a Distribution as it is."""
-    if hasattr(value, "below"):  # a Distribution stays what it is
+    """Return a number or a column as one finite number per row; a Distribution or a SurvivalCurve as it is."""
+    if hasattr(value, "below") or hasattr(value, "survival"):
         if len(value) != n:
             raise OrthocalError(f"`{name}` as given must cover the {n} rows; it covers {len(value)}.")
         return value

@@ -63,6 +63,8 @@ SETTINGS: dict[str, Any] = {
     "n_iter_no_change": 10,
 }
 """Shallow boosted trees that stop early; chosen by the table in benchmarks/learners.md."""
+LEAF_ROWS = 10
+"""Least number of rows in a leaf of the trees of hazards, if each were there in all its periods; most are in about half."""
 RARE, RARE_SETTINGS = 20, {"early_stopping": False, "max_iter": 20}
 """With fewer members of a class than this, none can be set aside to stop early by: a few trees, then."""
 
@@ -70,21 +72,32 @@ RARE, RARE_SETTINGS = 20, {"early_stopping": False, "max_iter": 20}
 def default_learner(nuisance: Nuisance) -> Any:
     """Return shallow gradient-boosted trees with early stopping: a classifier for a probability, else a regressor.
 
-    The regressor's target is standardised: its answers scale and shift with it.
+    The regressor's target is standardised: its answers scale and shift with it. A nuisance may have a learner of its own.
     """
     from sklearn.ensemble import HistGradientBoostingClassifier, HistGradientBoostingRegressor
 
+    if nuisance.learner is not None:
+        return nuisance.learner
     if nuisance.is_probability:
         return HistGradientBoostingClassifier(**(SETTINGS if _has_both(nuisance) else {**SETTINGS, **RARE_SETTINGS}))
     return Standardised(HistGradientBoostingRegressor(**SETTINGS))
 
 
+def hazard_learner(periods: int) -> Any:
+    """Return boosted trees for rows that are shown in up to so many periods: a leaf must not be one row in its periods."""
+    from sklearn.ensemble import HistGradientBoostingClassifier
+
+    leaf = LEAF_ROWS * periods
+    return HistGradientBoostingClassifier(**{**SETTINGS, "learning_rate": 0.05, "min_samples_leaf": leaf})
+
+
 def default_learner_for_weights(nuisance: Nuisance) -> Any:
-    """Return the default learner with covariates binned beforehand; one that estimates something else is left as it is."""
+    """Return the default learner with covariates binned beforehand; one that comes to estimate something else is left."""
     from sklearn.pipeline import make_pipeline
 
     learner = default_learner(nuisance)
-    return learner if nuisance.wrap is not None else make_pipeline(Coarse(), learner)
+    is_left = nuisance.wrap is not None and nuisance.learner is None
+    return learner if is_left else make_pipeline(Coarse(), learner)
 
 
 def linear_learner(nuisance: Nuisance) -> Any:

@@ -15,7 +15,7 @@ def _of_covariates(function: Callable[..., Any], X: Any) -> Any:
     return function(X)
 
 
-def _as_it_is(values: Floats) -> Any:
+def _as_it_is(values: Any) -> Any:
     return values
 
 
@@ -48,6 +48,10 @@ class Nuisance:
         Turns the predicted values of all rows into what the loss works with.
     call : callable
         How a function that is given in place of this nuisance is asked: ``call(function, X)``.
+    read : callable
+        Turns another value that is given in its place into what the loss works with.
+    learner : scikit-learn estimator, optional
+        Its learner by default, where `default_learner` is not for it.
     """
 
     name: str
@@ -62,6 +66,8 @@ class Nuisance:
     extras: tuple[str, ...] = ()
     finish: Callable[[Floats], Any] = field(default=_as_it_is)
     call: Callable[[Callable[..., Any], Any], Any] = field(default=_of_covariates)
+    read: Callable[[Any], Any] = field(default=_as_it_is)
+    learner: Any = None
 
     @property
     def names(self) -> tuple[str, ...]:

@@ -33,6 +33,7 @@ def roles_of(study: StudyDefinition, there: Sequence[str]) -> Roles:
     parts = {
         "outcome": study.outcome,
         "treatment": study.treatment,
+        "event": study.event,
         "instrument": study.instrument,
         "weight": study.weight,
         "groups": study.groups,
@@ -58,6 +59,7 @@ def roles_of(study: StudyDefinition, there: Sequence[str]) -> Roles:
     return Roles(
         outcome=study.outcome,
         treatment=study.treatment,
+        event=study.event,
         instrument=study.instrument,
         sample_weight=study.weight,
         groups=study.groups,

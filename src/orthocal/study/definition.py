@@ -33,6 +33,7 @@ class StudyDefinition:
     arm: Any = None
     control: Any = None
     arms: Sequence[Any] | str | None = None
+    event: str | None = None
     instrument: str | None = None
     propensity: Any = None
     weight: str | None = None

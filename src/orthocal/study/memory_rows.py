@@ -53,7 +53,7 @@ class MemoryStudyRows:
         X = table.covariates(roles.covariates)
         labels = {
             name: None if column is None else as_labels(table.column(column), column, n)
-            for name, column in (("groups", roles.groups), ("key", roles.key))
+            for name, column in (("groups", roles.groups), ("key", roles.key), ("event", roles.event))
         }
         weight = (
             None

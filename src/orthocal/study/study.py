@@ -39,6 +39,8 @@ class Study(StudyDefinition):
     arms : "all" or list, optional
         Several values of the treatment, all compared with the control (0 by default) and with each other, by one set of
         nuisances. Every arm then has a prediction of its own.
+    event : str, optional
+        Where the outcome is a time: column of 1 if it is that of the event, 0 if follow-up ended then (censored).
     instrument : str, optional
         Column of the instrument (effect "late"); two values, of any type.
     propensity : number, str or callable, optional

@@ -123,6 +123,7 @@ class CausalCalibrator(BaseEstimator):  # type: ignore[misc]
         prediction: str | None = None,
         covariates: Sequence[str] | None = None,
         instrument: str | None = None,
+        event: str | None = None,
         sample_weight: str | None = None,
         groups: str | None = None,
         key: str | None = None,
@@ -133,7 +134,7 @@ class CausalCalibrator(BaseEstimator):  # type: ignore[misc]
         Parameters
         ----------
         frame : dask.dataframe.DataFrame
-        outcome, treatment, prediction, instrument, sample_weight, groups : str
+        outcome, treatment, prediction, instrument, event, sample_weight, groups : str
             Columns. `prediction` is asked of `estimator` when left out.
         covariates : sequence of str, optional
             All columns without another role, by default.
@@ -147,6 +148,7 @@ class CausalCalibrator(BaseEstimator):  # type: ignore[misc]
             treatment=treatment,
             prediction=prediction or ASKED,
             instrument=instrument,
+            event=event,
             sample_weight=sample_weight,
             groups=groups,
             key=key,

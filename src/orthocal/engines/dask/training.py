@@ -14,6 +14,7 @@ from orthocal.engines.dask.keys import sampled
 from orthocal.engines.dask.partition_loss import Job, fold_of, observed, row_keys
 from orthocal.engines.dask.passes import each
 from orthocal.errors import OrthocalError, UnavailableError
+from orthocal.events import require_use_of_event
 from orthocal.folds import LEARNERS, row_order
 from orthocal.nuisances import Nuisance
 from orthocal.nuisances.cross_fit import Learnt, fit_one, seeds_of
@@ -58,12 +59,13 @@ def probe_all(parts: Sequence[Any], roles: Roles) -> Any:
 
 
 def _few(part: Any, roles: Roles, first: int = PROBED) -> Any:
-    """Question: the first rows, one of each level of treatment and instrument, and one whose outcome is not 0 or 1."""
+    """Question: the first rows, one of each level of treatment, instrument and event, and one outcome beside 0 and 1."""
     observed(part, replace(roles, covariates=()))
     keep = np.zeros(len(part), dtype=bool)
     keep[:first] = True
     keep[np.flatnonzero(~part[roles.outcome].isin([0, 1]).to_numpy())[:1]] = True
-    for name in (roles.treatment, roles.instrument):
+    keep[np.flatnonzero((part[roles.outcome] == part[roles.outcome].max()).to_numpy())[:1]] = True
+    for name in (roles.treatment, roles.instrument, roles.event):
         if name is not None:
             new = np.flatnonzero(~part[name].duplicated().to_numpy())
             keep[new[:MOST_LEVELS]] = True
@@ -238,7 +240,13 @@ def require_defined(effect: Effect, observations: Observations, roles: Roles) ->
     """Return the nuisances of the effect, and those given ones it divides by; what is given must be of use, and whole."""
     from orthocal.nuisances.cross_fit import check_given
 
+    require_use_of_event(effect, observations.event)
     wanted = list(effect.nuisances(observations))
+    curves = [n.name for n in wanted if n.learner is not None and n.name in roles.nuisances]
+    if curves:
+        raise UnavailableError(
+            f"Curves must be learnt on Dask; `{curves[0]}` is given. Leave it out, or calibrate in memory."
+        )
     stand_ins = dict.fromkeys(roles.nuisances, 0.5)
     check_given(wanted, stand_ins, observations.covariates, len(observations))
     return wanted, frozenset(n.name for n in wanted if n.is_divisor and n.name in roles.nuisances)

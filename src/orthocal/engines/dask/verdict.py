@@ -178,6 +178,7 @@ def assess(
     effect: str | Effect = "cate",
     covariates: Sequence[str] | None = None,
     instrument: str | None = None,
+    event: str | None = None,
     sample_weight: str | None = None,
     groups: str | None = None,
     key: str | None = None,
@@ -198,7 +199,7 @@ def assess(
     Parameters
     ----------
     frame : dask.dataframe.DataFrame
-    outcome, treatment, prediction, covariates, instrument, sample_weight, groups, key, nuisances
+    outcome, treatment, prediction, covariates, instrument, event, sample_weight, groups, key, nuisances
         As in `CausalCalibrator.fit`.
     effect, learners, folds, clip, sample
         As in `CausalCalibrator`.
@@ -212,6 +213,7 @@ def assess(
         treatment=treatment,
         prediction=prediction,
         instrument=instrument,
+        event=event,
         sample_weight=sample_weight,
         groups=groups,
         key=key,

@@ -215,6 +215,18 @@ def overlap_picture(assessment: Assessment, name: str) -> Picture:
     return _of(plots.overlap(assessment), f"Propensities, {words}.", caption, f"overlap-{name}")
 
 
+def survival_pictures(assessment: Assessment, name: str) -> list[Picture]:
+    """Draw the survival curves of both arms, where the effect is one on censored times."""
+    from orthocal import plots
+
+    curves = getattr(assessment.overlap, "curves", None)
+    if curves is None:
+        return []
+    words = "; ".join(f"{arm}: {mean[-1]:.3g} at {curves.times[-1]:.4g}" for arm, (mean, _) in curves.arms.items())
+    caption = "Chance of no event over time had everyone got each arm, doubly robust, with 95% intervals at each time."
+    return [_of(plots.survival_curves(assessment), f"Survival curves, {words}.", caption, f"survival-{name}")]
+
+
 def _of(ax: Axes, words: str, caption: str, name: str) -> Picture:
     return picture(ax.figure, words, caption, name)  # type: ignore[arg-type]
 

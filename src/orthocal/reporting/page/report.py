@@ -29,6 +29,7 @@ from orthocal.reporting.page.blocks import (
     overlap_table,
     reliability_picture,
     shown_figures,
+    survival_pictures,
 )
 from orthocal.reporting.page.document import Block, Code, Marked, Page, Section, Text
 from orthocal.reporting.page.render import render
@@ -221,7 +222,7 @@ def _further(verdict: Assessment, name: str) -> list[Section]:
     blocks: list[Block] = [Text(verdict.sensitivity.text)]
     if verdict.overlap is not None:
         pictures = [overlap_picture(verdict, name)] if verdict.overlap.levels else []
-        blocks = [*pictures, overlap_table(verdict.overlap), *blocks]
+        blocks = [*pictures, *survival_pictures(verdict, name), overlap_table(verdict.overlap), *blocks]
     return [*sections, Section("Overlap and unmeasured confounding", tuple(blocks))]
 
 

@@ -7,7 +7,14 @@ from collections.abc import Callable
 from orthocal.arrays import Floats
 from orthocal.assessment import Assessment
 from orthocal.assessment.parts import Check
-from orthocal.study.checks.design import balance, extreme_weights, few_clusters, instrument_strength, positivity
+from orthocal.study.checks.design import (
+    balance,
+    extreme_weights,
+    few_clusters,
+    follow_up,
+    instrument_strength,
+    positivity,
+)
 from orthocal.study.checks.evidence import FAILED, PASSED, WARNING, StudyEvidence
 from orthocal.study.checks.in_sample import in_sample
 from orthocal.study.checks.leakage import censoring, giveaway, hidden_clusters, identifiers, outcome_among_covariates
@@ -31,6 +38,7 @@ __all__ = [
 
 OF_DATA: tuple[Callable[[StudyEvidence], Check | None], ...] = (
     positivity,
+    follow_up,
     balance,
     giveaway,
     outcome_among_covariates,

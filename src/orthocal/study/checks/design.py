@@ -7,6 +7,7 @@ from scipy.stats import norm, rankdata
 
 from orthocal.arrays import Booleans, Floats, Integers, group_sums
 from orthocal.assessment.parts import Check
+from orthocal.effects.censored import CURVES, MOST_LOST, WELL_FOLLOWED, share_lost
 from orthocal.effects.late import arm_contrast
 from orthocal.formats import number
 from orthocal.study.checks.evidence import FAILED, WARNING, StudyEvidence, listed, passed
@@ -25,7 +26,7 @@ def positivity(evidence: StudyEvidence) -> Check | None:
     overlap, name = evidence.overlap, "positivity"
     if overlap is None or not overlap.rows:
         return None
-    clipped = max(overlap.clipped.values(), default=0.0)
+    clipped = max((share for name, share in overlap.clipped.items() if "propensity" in name), default=0.0)
     worth = {level: overlap.effective_rows[level] / max(overlap.rows[level], 1) for level in overlap.rows}
     level = min(worth, key=lambda one: worth[one])
     figure = f"{clipped:.1%} clipped, effective sample size {worth[level]:.0%} of rows ({level})"
@@ -88,6 +89,27 @@ def _imbalance(column: Floats, surprise: Floats, groups: Integers | None) -> flo
         own = group_sums(groups, own, int(groups.max()) + 1)
     size = float(np.sqrt(own @ own))
     return float(own.sum()) / size if size > 0 else 0.0
+
+
+def follow_up(evidence: StudyEvidence) -> Check | None:
+    """Every row had a chance to be followed to the horizon."""
+    event, learnt = evidence.rows.event, evidence.engine.learnt.nuisances
+    curves = [learnt[name] for name in CURVES if name in learnt and name.startswith("censoring")]
+    if event is None or not curves:
+        return None
+    horizon, weight = float(curves[0].grid.times[-1]), evidence.rows.weight
+    followed = float(np.average(event | (evidence.rows.outcome >= horizon), weights=weight))
+    lost = share_lost(curves, weight)
+    seen = f"{followed:.0%} of rows followed to the event or to {number(horizon)}"
+    figure = f"{seen}, chance of it below {WELL_FOLLOWED} in {lost[-1]:.1%}"
+    if lost[-1] <= MOST_LOST:
+        return passed("follow-up", figure, "Every row could have been followed to the horizon.")
+    enough = curves[0].grid.times[lost <= MOST_LOST]
+    advice = (
+        f"Choose an earlier time: {number(float(enough[-1]))} would do." if len(enough) else "Get longer follow-up."
+    )
+    sentence = "Some rows had hardly any chance of being followed to the horizon, so few rows speak for them."
+    return Check("follow-up", WARNING, figure, sentence, advice)
 
 
 def instrument_strength(evidence: StudyEvidence) -> Check | None:

@@ -129,7 +129,7 @@ def _never_varies(column: Labels, treatment: Labels) -> bool:
 def censoring(evidence: StudyEvidence) -> Check | None:
     """The outcome is no time to an event that some rows have not lived to see."""
     outcome, study = evidence.rows.outcome, evidence.study
-    if outcome.min() < 0 or len(np.unique(outcome[evidence.some])) <= 2:
+    if evidence.rows.event is not None or outcome.min() < 0 or len(np.unique(outcome[evidence.some])) <= 2:
         return None
     for name in evidence.table.columns:
         if name in (study.outcome, study.treatment, study.instrument) or name in study.predictions:
@@ -140,7 +140,9 @@ def censoring(evidence: StudyEvidence) -> Check | None:
         flag = np.asarray(series.to_numpy()).astype(float)
         if np.isin(flag, (0.0, 1.0)).all() and np.ptp(flag) > 0 and _looks_censored(study.outcome, name, outcome, flag):
             sentence = f"{study.outcome} looks like a time to an event, and {name} like whether it was seen."
-            advice = "Censored outcomes are not handled: judge an outcome that is known for every row, such as survival to a day."
+            advice = (
+                f"Pass event={name!r} and the effect SurvivalProbability(time=...) or RestrictedMeanTime(horizon=...)."
+            )
             return Check("censoring", WARNING, name, sentence, advice)
     return passed("censoring", "", "The outcome does not look like a censored time.")
 

@@ -51,6 +51,9 @@ def possible(evidence: StudyEvidence, prediction: Floats, name: str) -> Check | 
 
 def _possible_range(evidence: StudyEvidence) -> tuple[float, float] | None:
     """Return between which numbers an effect lies, from the limits of the outcome; None where these are not known."""
+    own: tuple[float, float] | None = getattr(evidence.effect, "possible_range", None)
+    if own is not None:
+        return own
     limits, rule = evidence.study.limits, getattr(evidence.effect, "equivariance", None)
     if limits is None and np.isin(evidence.rows.outcome, (0.0, 1.0)).all():
         limits = (0.0, 1.0)
