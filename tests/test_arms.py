@@ -312,14 +312,27 @@ def test_without_rows_held_out_nothing_is_said_of_the_map(trial):
     assert "not verified" in done.summary()
 
 
-def test_the_known_propensity_of_a_third_arm_is_checked(trial):
-    known = {
-        "propensity": {"mail": 0.2, "call": 0.5},
-        "learners": {"outcome": LinearRegression()},
-        "covariates": ["x2"],
-    }
-    failed = [one.name for one in Study(trial, **ROLES | known).checks() if one.result == "failed"]
-    assert failed == ["balance"]
+def test_the_known_propensity_of_every_arm_is_checked():
+    """The control's share is right, those of the others are not."""
+    data = simulate_arms(4000, random_state=0)
+    table = pd.DataFrame({"x": data.X[:, 0], "y": data.y, "a": data.treatment})
+    roles = {"outcome": "y", "treatment": "a", "arms": "all", "covariates": ["x"], "learners": "linear"}
+    for known, failed in (({0: 1 / 3, 1: 0.2, 2: 7 / 15}, ["balance"]), (1 / 3, [])):
+        found = Study(table, **roles, propensity=known).checks()
+        assert [one.name for one in found if one.result == "failed"] == failed
+
+
+def test_a_map_is_verified_on_rows_it_never_saw(trial):
+    study, held = Study(trial, **ROLES), np.arange(6000) % 3 == 0
+    done = study.calibrate(COLUMNS, "linear", holdout=held)
+    matrix, fitted = trial[["call", "mail"]].to_numpy(), np.flatnonzero(~held)
+    wanted = JointCalibrator("linear").fit(matrix[fitted], study.questions.scores[fitted]).map_
+    np.testing.assert_allclose(done.verified_map.slopes, wanted.slopes, atol=1e-12)
+    np.testing.assert_array_equal(done.judged, np.flatnonzero(held))
+    everything = JointCalibrator("linear").fit(matrix, study.questions.scores).map_
+    assert not np.allclose(wanted.slopes, everything.slopes, atol=1e-4)
+    if done.map is not done.verified_map:
+        np.testing.assert_allclose(done.map.slopes, everything.slopes, atol=1e-12)
 
 
 @pytest.mark.parametrize(
