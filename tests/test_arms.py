@@ -347,7 +347,7 @@ def test_a_map_is_verified_on_rows_it_never_saw(trial):
         ({"arms": []}, "must name at least one arm beside the control"),
         ({"arm": "mail"}, "`arm` must be left out where there are several arms"),
         ({"effect": "late"}, "`effect` must be 'cate' where there are several arms"),
-        ({"propensity": 0.5}, "as one number for 3 arms it can only be 0.3333"),
+        ({"propensity": 0.5}, "as one number for 3 arms it can only be 1/3"),
         ({"propensity": {"mail": 0.5}}, "that of 'none' is missing"),
         ({"propensity": {"mail": 0.5, "call": 0.6}}, "strictly inside|add up to 1"),
         ({"propensity": {"post": 0.5}}, "'post' is none of them"),
@@ -363,8 +363,8 @@ def test_a_study_that_cannot_be_gets_one_sentence(trial, change, message):
     ("predictions", "message"),
     [
         ({"mail": "mail"}, "Every arm must have a prediction; 'call' has none"),
-        ({"mail": "mail", "call": "call", "none": "mail"}, "'none' is the control"),
-        ({"mail": "mail", "call": "call", "post": "mail"}, "'post' is none of them"),
+        ({"mail": "mail", "call": "call", "none": "y"}, "'none' is the control"),
+        ({"mail": "mail", "call": "call", "post": "y"}, "'post' is none of them"),
         ("mail", "must name a column for each arm"),
         (["mail", "call"], "must say which column is of which arm"),
         (np.zeros((6000, 3)), "one column for each of the 2 arms; their shape is \\(6000, 3\\)"),
@@ -379,7 +379,7 @@ def test_predictions_that_cannot_be_get_one_sentence(trial, predictions, message
 
 
 def test_methods_of_one_contrast_are_refused(trial):
-    with pytest.raises(OrthocalError, match="`method of several arms` must be one of 'auto'"):
+    with pytest.raises(OrthocalError, match="`method` must be one of 'auto', .* where there are several arms"):
         Study(trial, **ROLES).calibrate(COLUMNS, "isotonic")
     one = Study(trial, **ROLES | {"arms": None, "arm": "mail"})
     with pytest.raises(OrthocalError, match="`decisions` must go with several arms"):
@@ -422,3 +422,84 @@ def test_policies_of_one_contrast_value_the_same_scores(trial, data):
     assert decision.values["everyone"].return_on_spend.value == pytest.approx(loss.target.mean() / 0.2, rel=1e-9)
     with pytest.raises(OrthocalError, match="Decisions must rest on an effect of arms"):
         Study(trial, **one | {"effect": "quantile", "control": None, "learners": None}).policy("mail")
+
+
+@pytest.fixture(scope="module")
+def small():
+    data = simulate_arms(1500, random_state=1)
+    table = pd.DataFrame({"x": data.X[:, 0], "y": data.y, "a": data.treatment})
+    return table.assign(one=1 + 2 * data.effect[:, 0], two=data.effect[:, 1], spent=(data.treatment > 0) * 3.0)
+
+
+BY_NUMBER = {"outcome": "y", "treatment": "a", "arms": "all", "covariates": ["x"], "learners": "linear"}
+NUMBERED = {1: "one", 2: "two"}
+
+
+def test_a_table_of_predictions_is_read_by_the_names_of_its_columns(small):
+    study = Study(small, **BY_NUMBER, propensity=1 / 3)
+    wanted = study.assess(NUMBERED).of(1).error
+    for names in ([2, 1], ["2", "1"]):
+        assert study.assess(small[["two", "one"]].set_axis(names, axis=1)).of(1).error == wanted
+    with pytest.raises(OrthocalError, match="must have a column named as each arm; 1 has none among one, two"):
+        study.assess(small[["one", "two"]])
+    with pytest.raises(OrthocalError, match="must hold numbers, a column for each arm"):
+        study.assess({"m": ["one", "two"]})
+    with pytest.raises(OrthocalError, match="'one' is that of two arms"):
+        study.assess({1: "one", 2: "one"})
+
+
+def test_models_are_called_by_their_names(small):
+    study = Study(small, **BY_NUMBER, propensity=1 / 3, predictions={"m": NUMBERED, "k": {1: "two", 2: "one"}})
+    assert study.assess("m").of(1).error == study.assess()["m"].of(1).error
+    assert "m" in study.compare("m", "k").verdict
+    with pytest.raises(OrthocalError, match="`cost` must be left out where there are several arms"):
+        study.compare("m", "k", cost=1.0)
+
+
+def test_what_was_spent_is_no_covariate_and_a_wrong_propensity_is_said_first(small):
+    study = Study(small, **BY_NUMBER | {"covariates": ["x", "spent"]}, propensity=1 / 3)
+    with pytest.raises(OrthocalError, match="`spend` must not name a covariate"):
+        study.policy(NUMBERED, cost=0.1, spend="spent")
+    wrong = Study(small, **BY_NUMBER, propensity={0: 0.6, 1: 0.2, 2: 0.2}).policy(NUMBERED, cost=0.1, method="linear")
+    assert wrong.recommendation.startswith("Rely on none of this before what failed is settled: balance.")
+    assert "failed: balance" in wrong.summary()
+    with pytest.raises(OrthocalError, match="must not be called 'm, calibrated'"):
+        study.policy({"m": NUMBERED, "m, calibrated": NUMBERED}, method="linear")
+
+
+def test_costs_count_where_decisions_are_calibrated_and_only_against_the_control(small):
+    study = Study(small, **BY_NUMBER, propensity=1 / 3)
+    done = study.calibrate(NUMBERED, "linear", decisions=True, cost=0.4)
+    assert all((step.costs == 0.4).all() for step in done.verified_map.decisions)
+    verdict = study.assess(NUMBERED, cost=0.5)
+    assert (verdict.of(1).value.cost, verdict.of(2, 1).value) == (0.5, None)
+
+
+def test_rows_of_no_weight_change_nothing(small):
+    more = pd.concat([small.assign(w=1.0), small.head(300).assign(w=0.0, one=1e3, y=1e3)], ignore_index=True)
+    held = np.arange(1800) % 3 == 0
+    plain = Study(small.assign(w=1.0), **BY_NUMBER, propensity=1 / 3, weight="w", nuisances=None)
+    with_more = Study(more, **BY_NUMBER, propensity=1 / 3, weight="w")
+    one, two = (study.calibrate(NUMBERED, "linear", holdout=held[: study.rows.count]) for study in (plain, with_more))
+    np.testing.assert_allclose(two.about["fitted_ranges"], one.about["fitted_ranges"])
+    np.testing.assert_allclose(one.verified_map.slopes, two.verified_map.slopes, atol=0.05)
+    with pytest.raises(OrthocalError, match="leaves too few"):
+        with_more.calibrate(NUMBERED, "linear", holdout=np.arange(1800) >= 1500)
+
+
+def test_the_shipped_map_of_several_arms_must_not_be_judged_on_its_own_rows(small):
+    study = Study(small, **BY_NUMBER, propensity=1 / 3)
+    done = study.calibrate(NUMBERED, "linear")
+    with pytest.warns(orthocal.HonestyWarning, match="fitted on the rows of this study"):
+        study.assess(done.map.predict(done.predictions))
+
+
+def test_labels_that_look_alike_are_refused():
+    with pytest.raises(OrthocalError, match="must hold labels of one kind; it mixes int, str"):
+        observe(np.zeros((3, 1)), np.zeros(3), treatment=np.array([0, "1", 1], dtype=object))
+
+
+def test_a_floor_that_no_arm_can_have(data):
+    rows = observe(data.X, data.y, treatment=data.treatment)
+    with pytest.raises(OrthocalError, match="`clip` must be below 1/3 where there are 3 arms; it is 0.4"):
+        learn_cross(ArmMeans((0, 1, 2)), rows, data.X, None, 5, Recipe(FAST, clip=0.4, random_state=0))

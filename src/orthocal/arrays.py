@@ -8,6 +8,8 @@ from typing import Any, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
+from orthocal.errors import OrthocalError
+
 Floats: TypeAlias = npt.NDArray[np.float64]
 Integers: TypeAlias = npt.NDArray[np.int64]
 Booleans: TypeAlias = npt.NDArray[np.bool_]
@@ -140,3 +142,14 @@ def ordered(values: Floats) -> tuple[Integers, Floats]:
     order[rows] = order[rows][np.lexsort((level[rows], packed[rows]))]
     level[rows] = values[order[rows]]
     return order, level
+
+
+def one_kind_of_labels(values: list[Any], name: str) -> Labels:
+    """Return labels as an array; a number and a text that look alike must not become one."""
+    labels = np.array(values)
+    if len(set(values)) > len(np.unique(labels)):
+        kinds = ", ".join(sorted({type(value).__name__ for value in values}))
+        raise OrthocalError(
+            f"`{name}` must hold labels of one kind; it mixes {kinds}, and some look alike. Make all text."
+        )
+    return labels

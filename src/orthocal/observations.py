@@ -11,7 +11,7 @@ import numpy as np
 from narwhals.exceptions import DuplicateError
 from scipy.sparse import issparse
 
-from orthocal.arrays import Booleans, Floats, Integers, Labels, RowIndex, unmasked
+from orthocal.arrays import Booleans, Floats, Integers, Labels, RowIndex, one_kind_of_labels, unmasked
 from orthocal.errors import OrthocalError, require_finite, require_length, require_rows, require_weights
 from orthocal.events import as_event, separated
 
@@ -115,7 +115,7 @@ def as_labels(values: Any, name: str, n: int | None = None) -> Labels:
         missing = [_is_missing(value) for value in column]
         if any(missing):
             raise OrthocalError(f"`{name}` must not be missing; row {missing.index(True)} is. Drop such rows.")
-        column = np.array(column.tolist())
+        column = one_kind_of_labels(column.tolist(), name)
     return column
 
 

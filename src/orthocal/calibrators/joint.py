@@ -6,12 +6,12 @@ from collections.abc import Callable, Mapping
 from typing import Any, NamedTuple, Self
 
 import numpy as np
-from sklearn.base import BaseEstimator
+from sklearn.base import BaseEstimator, clone
 
 from orthocal.arrays import Floats, group_sums, is_constant
 from orthocal.calibrators.decision_shifts import decision_shifts
 from orthocal.calibrators.evidence import half_statistic
-from orthocal.errors import OrthocalError, require_one_of
+from orthocal.errors import OrthocalError
 from orthocal.joint_maps import DecisionShifts, JointMap, as_prediction_matrix
 from orthocal.losses import ArmScores
 
@@ -140,8 +140,7 @@ class JointCalibrator(BaseEstimator):  # type: ignore[misc]
             raise OrthocalError(
                 f"Predictions must cover the {len(scores)} rows of the scores; they have {len(predictions)}."
             )
-        counted = scores.weight > 0
-        predictions, scores = predictions[counted], scores[counted]
+        predictions, scores = _that_count(predictions, scores)
         self.map_, self.weights_ = _fitted(self.method, predictions, scores)
         parts = ", ".join(f"{name} {share:.0%}" for name, share in self.weights_.items() if share >= 0.01)
         self.reason_ = f"Weights: {parts}." if self.method == AUTO else ""
@@ -152,6 +151,16 @@ class JointCalibrator(BaseEstimator):  # type: ignore[misc]
     def predict(self, predictions: Any) -> Floats:
         """Calibrated predictions for each row of predictions."""
         return self.map_.predict(predictions)
+
+    def refitted(self, predictions: Any, scores: ArmScores) -> JointMap:
+        """Return the map of other rows with the weights of the families as they are; shifts of decisions are learnt anew."""
+        predictions, scores = _that_count(as_prediction_matrix(predictions, self.map_.arms), scores)
+        maps = {name: FAMILIES[name].fit(predictions, scores.gains, scores.weight) for name in self.weights_}
+        again: JointCalibrator = clone(self)
+        again.map_, again.reason_ = _mean_map(maps, self.weights_), ""
+        if self.decisions:
+            again._shift_decisions(predictions, scores)
+        return again.map_
 
     def _shift_decisions(self, predictions: Floats, scores: ArmScores) -> None:
         """Add shifts by winner until none stands out of its noise, or the rounds are over.
@@ -196,11 +205,21 @@ def _left_out(method: str, predictions: Floats, scores: ArmScores) -> Floats:
     return values
 
 
+def _that_count(predictions: Floats, scores: ArmScores) -> tuple[Floats, ArmScores]:
+    """Return the rows of positive weight."""
+    counted = scores.weight > 0
+    if not counted.any():
+        raise OrthocalError("At least one row must have positive weight; all are 0.")
+    return predictions[counted], scores[counted]
+
+
 def require_method(method: Any) -> None:
     """There is such a joint map."""
     if not isinstance(method, str) or method not in {AUTO, *FAMILIES}:
-        known = [AUTO, *FAMILIES]
-        require_one_of(method if isinstance(method, str) else type(method).__name__, known, "method of several arms")
+        known = ", ".join(repr(one) for one in (AUTO, *FAMILIES))
+        raise OrthocalError(
+            f"`method` must be one of {known} where there are several arms, which are calibrated together; it is {method!r}."
+        )
 
 
 def _regressed(design: Floats, target: Floats, weight: Floats) -> tuple[Floats, Floats]:

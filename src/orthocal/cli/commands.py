@@ -87,7 +87,8 @@ def calibrate(options: CalibrateOptions) -> None:
     study = study_of(options, source.data, source.kind)
     study.questions.require_method(options.method)
     study.rows.held_out(holdout)
-    study.rows.require_redraws(options.redraws)
+    study.questions.require_redraws(options.redraws)
+    study.questions.require_predictions()
     by_named(study, options)
     with source.running():
         words = {
@@ -125,7 +126,8 @@ def assess(options: AssessOptions) -> None:
     source = source_of(options)
     results = results_of_assess(options.out, judged_names(options), source.files)
     study = study_of(options, source.data, source.kind)
-    study.rows.require_redraws(options.redraws)
+    study.questions.require_redraws(options.redraws)
+    study.questions.require_predictions()
     by_named(study, options)
     with source.running():
         words = plan_of(study, options, source, 1 + options.redraws)

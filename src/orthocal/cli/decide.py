@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import csv
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import typer
 
@@ -14,7 +14,7 @@ from orthocal.cli.commands import plan_of, require_prediction, source_of
 from orthocal.cli.decide_options import ChooseOptions, PolicyOptions
 from orthocal.cli.options import VERDICT
 from orthocal.cli.output import announced, print_files, print_json, write_json
-from orthocal.cli.plan import number_or_name, one_of, study_of, words_of_map
+from orthocal.cli.plan import arm_of, number_or_name, one_of, study_of, words_of_map
 from orthocal.cli.screen import learning
 from orthocal.decisions import Policy
 from orthocal.errors import OrthocalError
@@ -28,27 +28,28 @@ TABLE = "top-shares.csv"
 def choose(options: ChooseOptions) -> None:
     """Choose among columns of predicted effects."""
 
-    def asked(study: Study, holdout: Any) -> Any:
+    def answered(study: Study, kind: Any, holdout: Any) -> Any:
+        del kind
         return study.choose(method=options.method, holdout=holdout, **options.of(VERDICT))
 
     def written(found: Any, folder: Path) -> None:
         write_json(found.to_dict(), folder / "choice.json")
         _draw(found.plot(), folder / "leaderboard.png")
 
-    _run(options, "choose", ("choice.json", "leaderboard.png"), asked, written)
+    _run(options, Task("choose", ("choice.json", "leaderboard.png"), ("by",), lambda *_: None, answered, written))
 
 
 def policy(options: PolicyOptions) -> None:
     """Say what deciding by predicted effects is worth."""
 
-    def asked(study: Study, holdout: Any) -> Any:
-        return study.policy(
-            cost=costs_given(options.cost, study.rows.treatment_values),
-            budget=options.budget,
-            spend=options.spend,
-            method=options.method,
-            holdout=holdout,
-        )
+    def settings(kind: Any) -> dict[str, Any]:
+        return {"cost": costs_given(options.cost, kind), "budget": options.budget, "spend": options.spend}
+
+    def checked(study: Study, kind: Any) -> None:
+        study.questions.costs_checked(settings(kind))
+
+    def answered(study: Study, kind: Any, holdout: Any) -> Any:
+        return study.policy(**settings(kind), method=options.method, holdout=holdout)
 
     def written(found: Any, folder: Path) -> None:
         write_json(found.to_dict(), folder / "policy.json")
@@ -58,19 +59,37 @@ def policy(options: PolicyOptions) -> None:
             _draw(plots.budget_curve(found), folder / "budget.png")
 
     drawn = ("policy.png", *(() if options.budget is None else ("budget.png",)))
-    _run(options, "policy", ("policy.json", TABLE, *drawn), asked, written)
+    _run(
+        options, Task("policy", ("policy.json", TABLE, *drawn), ("by", "bins", "tolerance"), checked, answered, written)
+    )
 
 
-def _run(options: Any, command: str, names: tuple[str, ...], asked: Any, written: Any) -> None:
+class Task(NamedTuple):
+    """What a command does: the files it writes, options it has no use for, and how it checks, answers and writes."""
+
+    command: str
+    names: tuple[str, ...]
+    unused: tuple[str, ...]
+    checked: Callable[[Study, Any], None]
+    answered: Callable[[Study, Any, Any], Any]
+    written: Callable[[Any, Path], None]
+
+
+def _run(options: Any, job: Task) -> None:
     """Check everything, say what will be done, do it, and write what was found."""
     require_prediction(options)
-    if options.redraws or options.fail_if:
-        raise OrthocalError(f"`--redraws` and `--fail-if` must be left out of {command}, which has no status.")
+    for name in ("redraws", "fail_if", *job.unused):
+        if getattr(options, name):
+            raise OrthocalError(
+                f"`--{name.replace('_', '-')}` must be left out of {job.command}, which has no use for it."
+            )
     holdout, source = number_or_name(options.holdout), source_of(options)
-    results = Results(options.out, command, names, tuple(source.files))
+    results = Results(options.out, job.command, job.names, tuple(source.files))
     results.require_free()
     study = study_of(options, source.data, source.kind)
     study.questions.require_method(options.method)
+    study.questions.require_predictions()
+    job.checked(study, source.kind)
     with source.running():
         words = plan_of(study, options, source, 1)
         words |= words_of_map(options.method, study.rows.counted(holdout), holdout)
@@ -78,22 +97,21 @@ def _run(options: Any, command: str, names: tuple[str, ...], asked: Any, written
             return
         with results.written() as folder:
             with learning(1):
-                found = asked(study, holdout)
-            written(found, folder)
+                found = job.answered(study, source.kind, holdout)
+            job.written(found, folder)
     typer.echo(f"{found.summary()}\n", err=options.as_json)
     print_files(options.out, err=options.as_json)
     print_json(found.to_dict(), options.as_json)
 
 
-def costs_given(texts: Sequence[str] | None, values: Sequence[Any]) -> Any:
-    """Return the cost of treating a person: a number, a column, or one of these for each arm, by its value."""
+def costs_given(texts: Sequence[str] | None, kind: Any) -> Any:
+    """Return the cost of treating a person: a number, a column, or one of these for each arm; `kind` is the treatment's type."""
     pairs = [text.partition("=") for text in texts or ("0",)]
     if not any(sign for _, sign, _ in pairs):
         return number_or_name(one_of(texts or ("0",), "cost"))
     if not all(sign for _, sign, _ in pairs):
         raise OrthocalError("`--cost` must be given once, or for every arm as in --cost call=0.5; here it is both.")
-    arms = {str(value): value for value in values}
-    return {arms.get(arm, arm): number_or_name(cost) for arm, _, cost in pairs}
+    return {arm_of(arm, kind): number_or_name(cost) for arm, _, cost in pairs}
 
 
 def write_shares(found: Policy, path: Path) -> None:

@@ -34,11 +34,11 @@ def apply(options: ApplyOptions) -> None:
     new = ", ".join(f"{name}_calibrated" for name in names)
     say(f"Wrote {out}: {added.rows:,} rows, {'column' if len(names) == 1 else 'columns'} {new}.")
     if added.missing:
-        say(f"{added.missing:,} rows have no {' or no '.join(names)}, and no calibrated one.")
+        say(f"{added.missing:,} rows lack {' or '.join(names)}, and have no calibrated prediction.")
     if added.outside:
         say(
-            f"{added.outside:,} predictions lie outside the range the map was fitted on, "
-            f"{' or '.join(between(one) for one in ends)}: nothing was verified there."
+            f"{added.outside:,} {'predictions lie' if len(names) == 1 else 'rows have predictions'} outside the range the map "
+            f"was fitted on, {' or '.join(between(one) for one in ends)}: nothing was verified there."
         )
 
 

@@ -32,7 +32,9 @@ Out = Annotated[Path, option("--out", "Folder for the results.", RESULTS)]
 Method = Annotated[str, option("--method", f"{_names('calibrators', 'CALIBRATORS')}.")]
 Prediction = Annotated[
     list[str] | None,
-    option("--prediction", "Column of predicted effects, by a model not trained on these rows; one for each arm."),
+    option(
+        "--prediction", "Column of predicted effects, by a model not trained on these rows; of several arms see --arm."
+    ),
 ]
 Holdout = Annotated[
     str, option("--holdout", "Share of rows kept for the verdict, or a column of 1 and 0; 0 turns it off.")

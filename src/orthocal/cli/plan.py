@@ -100,7 +100,8 @@ def excluded(options: Options) -> list[str] | None:
     """Return the columns that are no covariates: those that were named, and the one that says which rows are held out."""
     named = [] if options.exclude is None else split_names(options.exclude)
     if options.covariates == "all" or named:
-        named += [text for text in (getattr(options, "holdout", "0"),) if isinstance(number_or_name(text), str)]
+        parts = (getattr(options, "holdout", "0"), getattr(options, "spend", None) or "0")
+        named += [text for text in parts if isinstance(number_or_name(text), str)]
     return named or None
 
 

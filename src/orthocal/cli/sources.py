@@ -28,6 +28,9 @@ def needed_values(options: Options) -> list[str]:
     names = [getattr(options, role) for role in roles]
     for text in (options.folds, getattr(options, "holdout", "0")):
         names += [text] if isinstance(number_or_name(text), str) else []
+    names.append(getattr(options, "spend", None))
+    costs = getattr(options, "cost", None)
+    known += [number_or_name(text.rpartition("=")[2]) for text in (costs if isinstance(costs, list) else ())]
     return [name for name in (*names, *options.predicted, *known) if isinstance(name, str)]
 
 

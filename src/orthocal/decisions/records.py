@@ -6,7 +6,7 @@ from dataclasses import dataclass, field, fields
 from typing import TYPE_CHECKING, Any
 
 from orthocal.arrays import Floats
-from orthocal.assessment.parts import Coefficient
+from orthocal.assessment.parts import Check, Coefficient
 from orthocal.assessment.records import as_plain
 from orthocal.decisions.allocation import Allocation
 from orthocal.decisions.people import People
@@ -126,6 +126,8 @@ class Policy:
     level : float
         Confidence level of the intervals.
     rows : int
+    checks : tuple of Check
+        Of data and predictions, where a `Study` made the policy.
     people : People
         The rows, for tables; not in `to_dict`.
 
@@ -150,6 +152,7 @@ class Policy:
     curve: BudgetCurve | None
     level: float
     rows: int
+    checks: tuple[Check, ...] = ()
     allocations: dict[str, Allocation] = field(repr=False)
     people: People = field(repr=False)
 

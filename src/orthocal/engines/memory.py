@@ -17,7 +17,7 @@ from orthocal.assessment.records import Settings
 from orthocal.calibration.effect_models import prediction_of, warn_if_trained_on
 from orthocal.calibration.schemes import fit_calibrator
 from orthocal.calibrators import Calibrator, Constant
-from orthocal.effects import Effect
+from orthocal.effects import CATE, Effect
 from orthocal.engines.protocol import require_both_sides, require_share
 from orthocal.errors import OrthocalError
 from orthocal.events import require_use_of_event
@@ -89,8 +89,10 @@ class MemoryEngine:
         known = {name: values for name, values in self.learnt.nuisances.items() if name.startswith("propensity")}
         total = np.maximum(np.sum(list(known.values()), axis=0), 1.0)  # two that were learnt apart may add up to more
         known = {name: values / total for name, values in known.items()}
-        own = replace(self, observations=replace(self.observations, outcome=outcome), nuisances=known)
-        return own.scores
+        effect: Any = self.effect
+        rows = replace(self.observations, outcome=outcome, event=None)
+        plain = effect if hasattr(effect, "arms") else CATE(effect.arm, effect.control)
+        return replace(self, effect=plain, observations=rows, nuisances=known).scores
 
     def _scores(self, rows: Observations, nuisances: Mapping[str, Any]) -> ArmScores:
         effect: Any = self.effect

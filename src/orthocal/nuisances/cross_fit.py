@@ -14,7 +14,7 @@ from joblib import Parallel, delayed
 from sklearn.base import clone, is_classifier
 from threadpoolctl import ThreadpoolController
 
-from orthocal.arrays import Floats, Integers
+from orthocal.arrays import Booleans, Floats, Integers
 from orthocal.errors import OrthocalError, require_known_propensity
 from orthocal.folds import generator
 from orthocal.nuisances.class_shares import kept_apart
@@ -265,13 +265,16 @@ def clip_fitted(
     for nuisance in nuisances:
         if nuisance.is_divisor and not set(nuisance.names) <= set(given):
             names = [name for name in (*nuisance.names, *nuisance.extras) if name in values]
-            for name, (raw, kept) in zip(names, _clipped([values[name] for name in names], clip), strict=True):
-                values[name], shares[name] = kept, float((kept != raw).mean())
+            for name, (kept, moved) in zip(names, _clipped([values[name] for name in names], clip), strict=True):
+                values[name], shares[name] = kept, float(moved.mean())
     return Fitted(values, clip, shares, fold)
 
 
-def _clipped(raw: list[Floats], clip: float) -> list[tuple[Floats, Floats]]:
-    """Return fitted chances as they were and kept away from 0 and 1; those of several arms still add up to 1."""
+def _clipped(raw: list[Floats], clip: float) -> list[tuple[Floats, Booleans]]:
+    """Return fitted chances kept away from 0 and 1, and which had to be; those of several arms still add up to 1."""
     if len(raw) == 1:
-        return [(raw[0], np.clip(raw[0], clip, 1 - clip))]
-    return list(zip(raw, kept_apart(np.column_stack(raw), clip).T, strict=True))
+        kept = np.clip(raw[0], clip, 1 - clip)
+        return [(kept, kept != raw[0])]
+    if clip * len(raw) >= 1:
+        raise OrthocalError(f"`clip` must be below 1/{len(raw)} where there are {len(raw)} arms; it is {clip}.")
+    return [(kept, own < clip) for own, kept in zip(raw, kept_apart(np.column_stack(raw), clip).T, strict=True)]

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from orthocal.decisions.records import Policy, Ratio, Rule
 from orthocal.formats import estimate, number, percent
+from orthocal.reporting.calibrations import checks_in_words
 from orthocal.reporting.figures import Figure, as_text
 
 
 def policy_summary(policy: Policy) -> str:
     """Return the recommendation of a policy and the figures behind it as text."""
-    return f"{policy.recommendation}\n\n{as_text(policy_figures(policy))}"
+    checks = f"\n\n{checks_in_words(policy.checks)}" if policy.checks else ""
+    return f"{policy.recommendation}\n\n{as_text(policy_figures(policy))}{checks}"
 
 
 def policy_figures(policy: Policy) -> list[Figure]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import reprlib
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -13,8 +14,9 @@ from orthocal.effects import CATE
 from orthocal.effects.arm_means import ArmMeans, propensity_of
 from orthocal.errors import OrthocalError, did_you_mean
 from orthocal.joint_maps import as_prediction_matrix
-from orthocal.observations import column_names
 
+SAME_SHARE = 1e-6
+"""By which one number for all arms may miss an equal share."""
 ONLY = "prediction"
 """Name of a prediction that was given without one."""
 
@@ -38,10 +40,9 @@ def arms_in_order(named: str | Sequence[Any] | None, control: Any, there: Sequen
         raise OrthocalError(f"`arms` must be 'all' or a list of values of the treatment; it is {named!r}.")
     for arm in (first, *wanted):
         if arm not in there:
-            raise OrthocalError(
-                f"Every arm must occur in the treatment; {arm!r} does not.{did_you_mean(str(arm), list(map(str, there)))} "
-                f"There are {listed}."
-            )
+            alike = [one for one in there if str(one) == str(arm)]
+            hint = f" Did you mean {alike[0]!r}?" if alike else did_you_mean(str(arm), list(map(str, there)))
+            raise OrthocalError(f"Every arm must occur in the treatment; {arm!r} does not.{hint} There are {listed}.")
     arms = (first, *dict.fromkeys(arm for arm in wanted if arm != first))
     if len({str(arm) for arm in arms}) < len(arms):
         raise OrthocalError(f"`arms` must have different names; they are {', '.join(repr(arm) for arm in arms)}.")
@@ -60,12 +61,12 @@ def known_propensities(given: Any, effect: ArmMeans, values: int) -> dict[str, A
     """
     arms, is_all = effect.arms, values == len(effect.arms)
     if not isinstance(given, Mapping):
-        if is_all and not (isinstance(given, int | float) and abs(given * len(arms) - 1) < 1e-9):
+        if is_all and not (isinstance(given, int | float | np.number) and abs(given * len(arms) - 1) < SAME_SHARE):
             raise OrthocalError(
                 f"`propensity` must be given for each arm, as in propensity={{{arms[1]!r}: 0.3, ...}}; as one number for "
-                f"{len(arms)} arms it can only be {1 / len(arms):.4g}, and it is {given!r}."
+                f"{len(arms)} arms it can only be 1/{len(arms)}, and it is {given!r}."
             )
-        return {propensity_of(arm): given for arm in arms}
+        return {propensity_of(arm): 1 / len(arms) if is_all else given for arm in arms}
     unknown = [arm for arm in given if arm not in arms]
     if unknown:
         raise OrthocalError(
@@ -106,13 +107,31 @@ def matrix_of_arms(given: Any, effect: ArmMeans, rows: Any, name: str) -> Floats
         return np.column_stack([_predicted(given[one.arm], one, rows, name) for one in effect.effects])
     if _is_model(given):
         return np.column_stack([_predicted(given, one, rows, name) for one in effect.effects])
-    names = column_names(given)
-    places = [names.index(arm) for arm in arms] if names and set(arms) <= set(names) else slice(None)
-    matrix = np.asarray(given, dtype=np.float64)
+    places = _places_of(arms, given)
+    try:
+        matrix = np.asarray(given, dtype=np.float64)
+    except (TypeError, ValueError):
+        raise OrthocalError(
+            f"`{name}` must hold numbers, a column for each arm, or map each arm to its column; it is {reprlib.repr(given)}."
+        ) from None
     matrix = as_prediction_matrix(matrix[:, places] if matrix.ndim == 2 else matrix, len(arms))
     if len(matrix) != rows.count:
         raise OrthocalError(f"`{name}` must have one row for each of the {rows.count:,} rows; it has {len(matrix):,}.")
     return matrix
+
+
+def _places_of(arms: Sequence[Any], table: Any) -> Any:
+    """Return which columns of a table are of which arm, by their names; an array has none, and is taken as it is."""
+    names = getattr(table, "column_names", getattr(table, "columns", None))
+    if names is None:
+        return slice(None)
+    texts = [str(name) for name in names]
+    missing = [arm for arm in arms if str(arm) not in texts]
+    if missing:
+        raise OrthocalError(
+            f"A table of predictions must have a column named as each arm; {missing[0]!r} has none among {', '.join(texts)}."
+        )
+    return [texts.index(str(arm)) for arm in arms]
 
 
 def _predicted(source: Any, effect: CATE, rows: Any, name: str) -> Floats:
@@ -146,6 +165,10 @@ def _require_every_arm(given: Mapping[Any, Any], effect: ArmMeans, name: str) ->
             f"Every arm must have a prediction; {missing[0]!r} has none in {name!r}. Add its column, or leave the arm out of "
             "`arms`."
         )
+    columns = [one for one in given.values() if isinstance(one, str)]
+    twice = next((one for one in columns if columns.count(one) > 1), None)
+    if twice is not None:
+        raise OrthocalError(f"Every arm must have a column of its own; {twice!r} is that of two arms.")
     for arm in given:
         if arm == effect.arms[0]:
             raise OrthocalError(

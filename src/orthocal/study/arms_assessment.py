@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class ArmsAssessment:
-    """Whether predictions of several arms can be believed: what `Study.assess` returns where there are several arms.
+    """Whether predictions of several arms are calibrated: what `Study.assess` returns where there are several arms.
 
     Parameters
     ----------
@@ -129,9 +129,9 @@ def assess_arms(
     found = {}
     for arm, control in contrasts_of(scores.arms):
         name = contrast_name(arm, control)
-        goal, note = settings, None
+        goal, note = settings if control == scores.control else replace(settings, cost=None), None
         if tolerances is not None:
-            goal, note = replace(settings, tolerance=tolerances[name].tolerance), tolerances[name].tolerance_note
+            goal, note = replace(goal, tolerance=tolerances[name].tolerance), tolerances[name].tolerance_note
         verdict = assess_rows(
             predicted_contrast(predictions, scores.arms, arm, control), scores.contrast(arm, control), goal
         )

@@ -16,6 +16,7 @@ from orthocal.assessment.compare import concluded, loss_change, moments_of
 from orthocal.assessment.parts import Check
 from orthocal.assessment.records import Settings
 from orthocal.calibrators.joint import JointCalibrator
+from orthocal.engines.protocol import require_both_sides
 from orthocal.joint_maps import JointMap
 from orthocal.losses import ArmScores
 from orthocal.mapfile import save
@@ -153,7 +154,9 @@ def calibrated_arms(
 
     Where both sides are all rows, nothing can be said of the map, only of the predictions before it.
     """
-    fitted, judged = sides
+    is_held_out = len(sides[0]) < len(scores)
+    fitted, judged = (side[scores.weight[side] > 0] for side in sides)
+    require_both_sides("as given", len(scores), len(fitted), len(judged))
     own = _with_subgroups(settings, by, judged)
     verified = clone(calibrator).fit(predictions[fitted], scores[fitted])
     averages = np.average(scores.gains[fitted], axis=0, weights=scores.weight[fitted])
@@ -167,7 +170,7 @@ def calibrated_arms(
         "checks": tuple(checks),
         "judged": judged,
     }
-    if len(fitted) == len(judged) == len(scores):
+    if not is_held_out:
         return {**known, "map": verified.map_, "recommendation": recommend_for_arms(ArmsFound(checks, before))}
     changed = verified.map_.predict(unchanged)
     average = np.broadcast_to(averages, unchanged.shape)
@@ -181,7 +184,7 @@ def calibrated_arms(
         ),
     )
     recommendation = recommend_for_arms(found)
-    shipped, distance = _shipped(calibrator, predictions, scores, verified.map_, found, recommendation)
+    shipped, distance = _shipped(verified, predictions, scores, found, recommendation)
     return {
         **known,
         "map": shipped,
@@ -210,20 +213,20 @@ def _with_subgroups(settings: Settings, by: Mapping[str, Any], rows: Integers) -
 
 
 def _shipped(
-    calibrator: JointCalibrator,
+    fitted: JointCalibrator,
     predictions: Floats,
     scores: ArmScores,
-    verified: JointMap,
     found: ArmsFound,
     recommendation: Recommendation,
 ) -> tuple[JointMap, float | None]:
     """Return the map that ships: of all rows where it is recommended, unless that moves an arm by half its tolerance."""
     if recommendation.action != USE_CALIBRATED:
-        return verified, None
-    again = clone(calibrator).fit(predictions, scores).map_
-    gap = np.sqrt(np.mean((again.predict(predictions) - verified.predict(predictions)) ** 2, axis=0))
+        return fitted.map_, None
+    again = fitted.refitted(predictions, scores)
+    counted = predictions[scores.weight > 0]
+    gap = np.sqrt(np.mean((again.predict(counted) - fitted.map_.predict(counted)) ** 2, axis=0))
     allowed = [FARTHEST * found.before.of(arm).tolerance for arm in scores.treatments]
-    return (again if (gap <= allowed).all() else verified), float(gap.max())
+    return (again if (gap <= allowed).all() else fitted.map_), float(gap.max())
 
 
 def about_arms(

@@ -113,7 +113,5 @@ def _largest_error(
 ) -> str:
     """Say how all contrasts stand, by the one whose error is largest beside its tolerance."""
     worst = verdict.contrasts[verdict.worst]
-    size = (
-        f"{estimate(worst.error, worst.interval)}, of {verdict.worst}, beside a tolerance of {number(worst.tolerance)}"
-    )
-    return f"{subject} {predicate}: the largest error is {size}."
+    error = f"an error of {estimate(worst.error, worst.interval)} beside a tolerance of {number(worst.tolerance)}"
+    return f"{subject} {predicate}: the largest for its tolerance is {verdict.worst}, with {error}."

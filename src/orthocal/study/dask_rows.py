@@ -120,7 +120,7 @@ class DaskStudyRows:
     def require_choice(self) -> None:
         """Refuse: rivals are judged row by row."""
         raise OrthocalError(
-            "A choice among models must have rows in memory; this study's are on Dask. Choose on a sample: "
+            "Choices and policies must have rows in memory; this study's are on Dask. Take a sample: "
             "Study(frame.sample(frac=0.01).compute(), ...)."
         )
 

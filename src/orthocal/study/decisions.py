@@ -3,13 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
+import numpy as np
+
 from orthocal.arrays import Floats, Integers
+from orthocal.assessment.parts import Check
 from orthocal.decisions import Policy, policy
 from orthocal.decisions.people import costs_of, require_spendable
+from orthocal.errors import OrthocalError
 from orthocal.losses import ArmScores
 from orthocal.observations import as_numbers
+from orthocal.study.choice import require_names
 from orthocal.study.choice_words import calibrated_name
 from orthocal.study.columns import require_columns_in
 
@@ -19,7 +25,11 @@ def checked_costs(rows: Any, arms: Sequence[Any], settings: Mapping[str, Any]) -
     spend, budget = settings["spend"], settings["budget"]
     cost = costs_of(_looked_up(rows, settings["cost"]), arms, rows.count)
     if budget is not None:
-        require_spendable(budget, float(cost.max(axis=1).mean()))
+        require_spendable(budget, float(np.average(cost.max(axis=1), weights=rows.engine.observations.weight)))
+    if spend in rows.study.roles.covariates:
+        raise OrthocalError(
+            f"`spend` must not name a covariate, for it is an outcome; {spend!r} is one. Leave it out of the covariates."
+        )
     return {
         **settings,
         "cost": cost,
@@ -51,6 +61,7 @@ def decided(
     settings : mapping
         Of `policy`, as `checked_costs` returns them.
     """
+    require_names(predictions)
     fitted, judged = sides
     rules = dict(predictions)
     if len(fitted) < len(scores):
@@ -69,6 +80,13 @@ def decided(
             "spend": None if spend is None else engine.scores_of(spend)[judged],
         },
     )
+
+
+def with_checks(decision: Policy, checks: tuple[Check, ...]) -> Policy:
+    """Return a policy with checks; where one failed, that comes first."""
+    failed = ", ".join(dict.fromkeys(check.name for check in checks if check.result == "failed"))
+    warned = f"Rely on none of this before what failed is settled: {failed}. " if failed else ""
+    return replace(decision, checks=checks, recommendation=f"{warned}{decision.recommendation}")
 
 
 def _looked_up(rows: Any, cost: Any) -> Any:

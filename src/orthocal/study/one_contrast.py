@@ -20,7 +20,7 @@ from orthocal.errors import OrthocalError
 from orthocal.study.arguments import effect_with_arms, named_predictions
 from orthocal.study.calibration import Calibration, about_map, calibrated
 from orthocal.study.choice import Choice, choice_among
-from orthocal.study.decisions import checked_costs, decided
+from orthocal.study.decisions import checked_costs, decided, with_checks
 
 if TYPE_CHECKING:
     from orthocal.study.definition import StudyDefinition
@@ -122,9 +122,7 @@ class OneContrast:
         rows = self.study.rows
         rows.require_choice()
         rows.require_method(method)
-        effect: Any = self.study.estimand
-        require_scores(effect)
-        settings = checked_costs(rows, (effect.arm,), settings)
+        settings = self.costs_checked(settings)
         engine, sides = rows.engine, rows.engine.sides(rows.held_out(holdout))
         held = np.isin(np.arange(rows.count), sides[1])
 
@@ -134,7 +132,22 @@ class OneContrast:
 
         named = named_predictions(self.study, prediction)
         found = {name: rows.predicted(given, name)[:, None] for name, given in named.items()}
-        return decided(engine, engine.scores, found, calibrated_column, sides, settings)
+        decision = decided(engine, engine.scores, found, calibrated_column, sides, settings)
+        checks = [check for name, given in named.items() for check in rows.checks_of(given, name)]
+        return with_checks(decision, (*rows.data_checks, *checks))
+
+    def costs_checked(self, settings: Mapping[str, Any]) -> dict[str, Any]:
+        """Return the settings of a policy with costs and columns checked, before anything is learnt."""
+        effect: Any = self.study.estimand
+        require_scores(effect)
+        return checked_costs(self.study.rows, (effect.arm,), settings)
+
+    def require_redraws(self, redraws: int) -> None:
+        """The whole job can be done again so many times."""
+        self.study.rows.require_redraws(redraws)
+
+    def require_predictions(self) -> None:
+        """The predictions that the study names are there."""
 
     def choose(self, prediction: Any, method: Any, holdout: Any, settings: Settings) -> Choice:
         """Choose among predictions, each as it is and calibrated."""
@@ -145,6 +158,8 @@ class OneContrast:
         found = {name: rows.predicted(one, name) for name, one in given.items()}
         for one in found.values():
             rows.warn_if_shipped(one)
+        if settings.cost is None and hasattr(self.study.estimand, "scores"):
+            settings = replace(settings, cost=0.0)  # what is the same for everyone is always among the rivals
         choice = choice_among(rows.engine, found, method, held, settings)
         checks = [check for name, one in given.items() for check in rows.checks_of(one, name)]
         return replace(choice, checks=(*rows.data_checks, *checks))

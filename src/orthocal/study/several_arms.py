@@ -7,6 +7,8 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
 from orthocal.arrays import Floats
 from orthocal.assessment import Comparison
 from orthocal.assessment.parts import Check
@@ -31,7 +33,7 @@ from orthocal.study.arms_calibration import ArmsCalibration, about_arms, calibra
 from orthocal.study.arms_choice import choice_among_arms
 from orthocal.study.checks import StudyEvidence, checks_of_prediction, checks_of_verdict
 from orthocal.study.choice import Choice
-from orthocal.study.decisions import checked_costs, decided
+from orthocal.study.decisions import checked_costs, decided, with_checks
 
 if TYPE_CHECKING:
     from orthocal.study.definition import StudyDefinition
@@ -107,7 +109,9 @@ class SeveralArms:
         own = replace(settings, random_state=self.study.random_state)
         found = {}
         for name, given in named.items():
-            verdict = assess_arms(matrix_of_arms(given, self.estimand, self.study.rows, name), self.scores, own)
+            matrix = matrix_of_arms(given, self.estimand, self.study.rows, name)
+            self.study.rows.warn_if_shipped(matrix)
+            verdict = assess_arms(matrix, self.scores, own)
             checks = (*self.study.rows.data_checks, *self.checks_of(given, name), *_checks_of_verdicts(verdict))
             found[name] = replace(verdict, checks=checks)
         return next(iter(found.values())) if is_only else found
@@ -127,14 +131,17 @@ class SeveralArms:
             done = calibrated_arms(
                 matrix,
                 self.scores,
-                JointCalibrator(method, decisions=decisions),
+                JointCalibrator(method, decisions=decisions, costs=self._costs(settings.cost)),
                 sides,
                 own,
                 settings.by,
                 (*rows.data_checks, *self.checks_of(given, name)),
             )
             columns = self._columns(given, name)
-            about = about_arms(self.study, name, columns, matrix[sides[0]], done)
+            fitted = sides[0] if done["map"] is done["verified_map"] else np.arange(len(matrix))
+            counted = matrix[fitted[self.scores.weight[fitted] > 0]]
+            about = about_arms(self.study, name, columns, counted, done)
+            rows.remember(matrix, done["map"])
             found[name] = ArmsCalibration(
                 name=name,
                 arms=self.estimand.arms,
@@ -148,24 +155,52 @@ class SeveralArms:
 
     def compare(self, one: Any, other: Any, settings: Settings) -> Comparison:
         """Compare two predictions of all arms by their losses, summed over the contrasts with the control."""
+        if settings.cost is not None:
+            raise OrthocalError(
+                "`cost` must be left out where there are several arms; `policy` values decisions by them."
+            )
+        names = [given if isinstance(given, str) else place for given, place in ((one, "first"), (other, "second"))]
         first, second = (
-            matrix_of_arms(given, self.estimand, self.study.rows, name)
-            for given, name in ((one, "first"), (other, "second"))
+            matrix_of_arms(self._by_name(given), self.estimand, self.study.rows, name)
+            for given, name in zip((one, other), names, strict=True)
         )
-        return compare_arms(first, second, self.scores, settings.level, ("first", "second"))
+        return compare_arms(first, second, self.scores, settings.level, (names[0], names[1]))
 
     def policy(self, prediction: Any, method: Any, holdout: Any, settings: Mapping[str, Any]) -> Policy:
         """Value rules by predictions of all arms, as they are and calibrated, beside treating no one and everyone."""
         require_method(method)
         rows, (named, _) = self.study.rows, self._named(prediction)
-        settings = checked_costs(rows, self.arms, settings)
+        settings = self.costs_checked(settings)
         sides = rows.engine.sides(rows.held_out(holdout))
 
         def calibrated_arms_of(values: Floats) -> Floats:
             return JointCalibrator(method).fit(values[sides[0]], self.scores[sides[0]]).predict(values)
 
         found = {name: matrix_of_arms(given, self.estimand, rows, name) for name, given in named.items()}
-        return decided(rows.engine, self.scores, found, calibrated_arms_of, sides, settings)
+        checks = [check for name, given in named.items() for check in self.checks_of(given, name)]
+        decision = decided(rows.engine, self.scores, found, calibrated_arms_of, sides, settings)
+        return with_checks(decision, (*rows.data_checks, *checks))
+
+    def costs_checked(self, settings: Mapping[str, Any]) -> dict[str, Any]:
+        """Return the settings of a policy with costs and columns checked, before anything is learnt."""
+        return checked_costs(self.study.rows, self.arms, settings)
+
+    def require_redraws(self, redraws: int) -> None:
+        """None: the whole job is done once."""
+        _require_no_redraws(redraws)
+
+    def require_predictions(self) -> None:
+        """The predictions that the study names are there, one for each arm."""
+        for name, given in self._named(None)[0].items():
+            matrix_of_arms(given, self.estimand, self.study.rows, name)
+
+    def _costs(self, cost: float | None) -> list[float] | None:
+        return None if cost is None else [float(cost)] * len(self.arms)
+
+    def _by_name(self, given: Any) -> Any:
+        """Return the predictions of a model that the study names, or what was given."""
+        known = self.study.predictions
+        return known[given] if isinstance(given, str) and isinstance(known, Mapping) and given in known else given
 
     def choose(self, prediction: Any, method: Any, holdout: Any, settings: Settings) -> Choice:
         """Choose among models of all arms, each as it is and calibrated."""
@@ -173,13 +208,15 @@ class SeveralArms:
         rows, (named, _) = self.study.rows, self._named(prediction)
         sides = rows.engine.sides(rows.held_out(holdout))
         found = {name: matrix_of_arms(given, self.estimand, rows, name) for name, given in named.items()}
-        own = replace(settings, random_state=self.study.random_state, by={})
+        own = replace(settings, random_state=self.study.random_state, by={}, cost=settings.cost or 0.0)
         choice = choice_among_arms(self.scores, found, JointCalibrator(method), sides, own)
         checks = [check for name, given in named.items() for check in self.checks_of(given, name)]
         return replace(choice, checks=(*rows.data_checks, *checks))
 
     def _named(self, prediction: Any) -> tuple[dict[str, Any], bool]:
         given = self.study.predictions if prediction is None else prediction
+        if isinstance(given, str) and self._by_name(given) is not given:
+            return {given: self._by_name(given)}, True
         if given is None or (isinstance(given, list | tuple) and not len(given)):
             raise OrthocalError(
                 f"`prediction` must be given where the study names none. Pass {{{self.arms[0]!r}: a column, ...}}."

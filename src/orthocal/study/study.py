@@ -263,8 +263,10 @@ class Study(StudyDefinition):
         Parameters
         ----------
         predictions : as in `assess`, optional
-        method, holdout, cost, bins, draws
+        method, holdout, bins, draws
             As in `calibrate`; rows must be held out.
+        cost : float, optional
+            At which decisions by each rival are valued, beside rules that are the same for everyone; 0 by default.
 
         Examples
         --------

@@ -59,6 +59,7 @@ def balance(evidence: StudyEvidence) -> Check | None:
     if not wrong:
         return passed("balance", figure, "Arms and covariates are distributed as the known propensity says.")
     sentence = f"{listed(wrong)}: not distributed as the known propensity says."
+    sentence = f"{sentence[0].upper()}{sentence[1:]}" if wrong[0] == SHARE else sentence
     advice = "A covariate was measured after treatment, and must go, or the propensity is wrong."
     return Check("balance", FAILED, figure, sentence, advice)
 

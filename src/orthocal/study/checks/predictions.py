@@ -46,7 +46,8 @@ def possible(evidence: StudyEvidence, prediction: Floats, name: str) -> Check | 
         return passed("possible values", figure, "Every prediction is possible.")
     worst = prediction[np.argmax(np.maximum(low - prediction, prediction - high))]
     sentence = f"Some values of {name} are impossible, such as {number(float(worst))}: the outcome has limits."
-    return Check("possible values", WARNING, figure, sentence, "Use method 'platt', which keeps to limits.")
+    advice = "Use method 'platt', which keeps to limits." if evidence.study.arms is None else ""
+    return Check("possible values", WARNING, figure, sentence, advice)
 
 
 def _possible_range(evidence: StudyEvidence) -> tuple[float, float] | None:
