@@ -29,7 +29,12 @@ def option(name: str, text: str, panel: str | None = None) -> Any:
 
 
 Out = Annotated[Path, option("--out", "Folder for the results.", RESULTS)]
-Method = Annotated[str, option("--method", f"{_names('calibrators', 'CALIBRATORS')}.")]
+Method = Annotated[
+    str,
+    option(
+        "--method", f"{_names('calibrators', 'CALIBRATORS')}; of several arms auto, linear, separate, common or shift."
+    ),
+]
 Prediction = Annotated[
     list[str] | None,
     option(

@@ -199,7 +199,7 @@ def _require_full(rows: list[list[str]], width: int, source: Path, first: int) -
         if len(fields) != width:
             raise OrthocalError(
                 f"Every row of {source} must have {width} fields, as its header has; row {row} has {len(fields)}. "
-                "Mend the file."
+                "Fix the file."
             )
 
 

@@ -228,7 +228,7 @@ def _said_of(learner: Any, nuisance: Nuisance) -> Iterator[None]:
     except (TypeError, ValueError) as error:
         raise OrthocalError(
             f"The learner {type(learner).__name__} of nuisance `{nuisance.name}` failed: {str(error).splitlines()[0]} "
-            "Choose another with `learners`, or mend the covariates."
+            "Choose another with `learners`, or fix the covariates."
         ) from error
 
 
