@@ -14,7 +14,7 @@ def shown(one):
 
 @pytest.mark.parametrize(("name", "most"), [("affine", 1.5), ("curved", 1.5), ("reversed", 1.01), ("valley", 1.4)])
 def test_nearly_as_good_as_the_best_in_short(name, most):
-    found = outcome(name, 1000, 15)
+    found = outcome(name, 1000, 40)  # of 15 draws the mean costs of an affine design are known to a fifth only
     print(shown(found))
     assert found.ratio <= most
 
