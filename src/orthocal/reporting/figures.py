@@ -145,7 +145,8 @@ def overlap_figures(overlap: Overlap | None) -> Iterator[Figure]:
         rows = f"effective sample size {overlap.effective_rows[name]:,.0f} of {overlap.rows[name]:,} rows"
         yield Figure(f"propensity, {name}", between(ends), rows)
     for name, share in overlap.clipped.items():
-        yield Figure(f"{name} clipped", f"{share:.1%}", f"of rows, at {overlap.clip:g}")
+        if "propensity" in name:  # what else is kept away from 0 has a floor of its own, and a note
+            yield Figure(f"{name} clipped", f"{share:.1%}", f"of rows, at {overlap.clip:g}")
     notes = overlap.notes if overlap.balance is None else (*overlap.notes, str(overlap.balance))
     for note in notes:
         yield Figure("overlap", "", note)
