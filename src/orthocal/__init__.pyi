@@ -22,6 +22,7 @@ from orthocal.calibrators import Platt as Platt
 from orthocal.calibrators import Shift as Shift
 from orthocal.calibrators import Spline as Spline
 from orthocal.calibrators.joint import JointCalibrator as JointCalibrator
+from orthocal.calibrators.multicalibrator import Multicalibrator as Multicalibrator
 from orthocal.decisions import Policy as Policy
 from orthocal.decisions import policy as policy
 from orthocal.effects import CATE as CATE
