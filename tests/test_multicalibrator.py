@@ -2,15 +2,18 @@
 
 import json
 import sqlite3
+from dataclasses import replace
 
 import duckdb
 import numpy as np
 import pandas as pd
 import pytest
+from scipy.stats import t as student
 
 import orthocal
-from orthocal import ExpectileLoss, HingeLoss, Multicalibrator, OrthocalError, QuadraticLoss
-from orthocal.calibrators.cells import moments
+from orthocal import ExpectileLoss, HingeLoss, Multicalibrator, OrthocalError, QuadraticLoss, audit
+from orthocal.assessment.audit import AuditedCell
+from orthocal.calibrators.cells import CellFamily, Residuals, families
 from orthocal.group_maps import GroupMap, GroupShifts
 from orthocal.maps import AffineMap, StepMap
 
@@ -58,14 +61,27 @@ def test_hand_arithmetic():
 
 def test_moments_by_hand():
     # Cell 0: r = 1, 3, m = 1, 1: mean 2, squares about it 1 + 1. As one cluster: the sum is all, and nothing is about it.
-    cell, residual = np.array([0, 0, 1]), np.array([1.0, 3.0, 5.0])
-    plain = moments(cell, residual, np.ones(3), None, 2)
+    loss = QuadraticLoss(np.array([1.0, 3.0, 5.0]), np.ones(3))
+    family = CellFamily("g", ("a",), np.array([0, 0, 1]), np.empty(0))
+    ((_, plain),) = Residuals.of(np.zeros(3), loss, family.edges).moments(family)
     np.testing.assert_allclose(plain.mean, [2.0, 5.0])
     np.testing.assert_allclose(plain.variance, [2.0, 0.0])
     np.testing.assert_allclose(plain.units, [2.0, 1.0])
-    clustered = moments(cell, residual, np.ones(3), np.array([0, 0, 1]), 2)
+    together = replace(loss, groups=np.array([0, 0, 1]))
+    ((_, clustered),) = Residuals.of(np.zeros(3), together, family.edges).moments(family)
     np.testing.assert_allclose(clustered.mean, [2.0, 5.0])
+    np.testing.assert_allclose(clustered.variance, [0.0, 0.0])
     np.testing.assert_allclose(clustered.units, [1.0, 1.0])
+
+
+def test_rows_that_are_clusters_of_one_are_rows():
+    prediction, _, loss, groups = opposite(np.random.default_rng(12), 1000)
+    edges = np.array([-1.0, 0.5])
+    for family in families(groups, 1000, edges):
+        rows = Residuals.of(prediction, loss, edges).moments(family)
+        clusters = Residuals.of(prediction, replace(loss, groups=np.arange(1000)), edges).moments(family)
+        for (_, one), (_, other) in zip(rows, clusters, strict=True):
+            np.testing.assert_allclose(one, other, atol=1e-9)
 
 
 @pytest.mark.parametrize("smallest", [50, 100])
@@ -211,3 +227,76 @@ def test_groups_that_are_missing_or_of_another_kind_get_one_sentence():
         random_map().predict([0.0])
     with pytest.raises(OrthocalError, match="must have values like those the map was fitted with, such as 'f'"):
         random_map().predict([0.0], {"sex of person": [1], "age": [1]})
+
+
+def test_an_audit_finds_the_group_that_is_off_and_says_so():
+    prediction, _, loss, groups = opposite(np.random.default_rng(8), 4000)
+    found = audit(prediction, loss, groups)
+    assert found.p_value == 1 / 10000
+    assert found.cells[0].column == "sex"
+    assert "sex = f: too high by 0.8" in str(found)
+    assert "sex = m: too low by 0.8" in str(found)
+    low, high = next(cell.interval for cell in found.cells if cell.name == "sex = m")
+    assert low < -0.8 < high < 0
+    fitted = Multicalibrator().fit(prediction, loss, groups)
+    fresh, _, other, own = opposite(np.random.default_rng(9), 4000)
+    after = audit(fitted.predict(fresh, own), other, own, bins=1)
+    assert len(after.found) < len(audit(fresh, other, own, bins=1).found)
+
+
+def test_the_audit_of_one_group_is_a_t_test():
+    """All rows alone, one bin: the p-value is Student's, and so is the interval."""
+    rng = np.random.default_rng(10)
+    noise = 0.25 + rng.standard_normal(60)
+    loss = QuadraticLoss(-noise, np.ones(60))
+    found = audit(np.zeros(60), loss, {}, bins=1, draws=200_000)
+    scale = noise.std() / np.sqrt(60)
+    assert found.p_value == pytest.approx(2 * student.sf(noise.mean() / scale, 59), abs=0.003)
+    (cell,) = found.cells
+    assert cell.name == "all rows"
+    wanted = noise.mean() + student.ppf([0.025, 0.975], 59) * scale
+    np.testing.assert_allclose(cell.interval, wanted, atol=0.01)
+
+
+def test_audit_clusters_are_units():
+    rng = np.random.default_rng(11)
+    cluster = np.repeat(np.arange(150), 20)
+    noise, prediction = 0.2 + rng.standard_normal(150), rng.standard_normal(3000)
+    loss = QuadraticLoss(prediction + noise[cluster], np.ones(3000), groups=cluster)
+    (cell,) = audit(prediction, loss, {}, bins=1).cells
+    assert cell.rows == pytest.approx(150)
+    half = (cell.interval[1] - cell.interval[0]) / 2
+    assert half == pytest.approx(student.ppf(0.975, 149) * noise.std() / np.sqrt(150), rel=0.03)
+
+
+def test_a_size_of_the_audit():
+    rejected = 0
+    for seed in range(300):
+        rng = np.random.default_rng(seed)
+        prediction = rng.standard_normal(1000)
+        loss = QuadraticLoss(prediction + 2 * rng.standard_normal(1000), np.ones(1000))
+        groups = {"a": rng.integers(0, 5, 1000), "b": rng.integers(0, 2, 1000)}
+        rejected += audit(prediction, loss, groups, draws=499, random_state=seed).p_value <= 0.05
+    assert 0.02 < rejected / 300 < 0.085
+
+
+def test_bad_audits_get_one_sentence():
+    loss = QuadraticLoss(np.zeros(20), np.ones(20))
+    with pytest.raises(OrthocalError, match="No cell has enough rows"):
+        audit(np.zeros(20), loss, {})
+    with pytest.raises(OrthocalError, match="`level` must lie strictly between 0 and 1"):
+        audit(np.zeros(20), loss, {}, level=1.0)
+
+
+@pytest.mark.parametrize(
+    ("ends", "words"),
+    [
+        (None, "g = a"),
+        ((-np.inf, 1.0), "g = a, predictions up to 1"),
+        ((0.5, 1.0), "g = a, predictions above 0.5, up to 1"),
+        ((0.5, np.inf), "g = a, predictions above 0.5"),
+    ],
+)
+def test_a_cell_in_words(ends, words):
+    cell = AuditedCell(column="g", value="a", range=ends, rows=9.0, excess=-1.0, interval=(-3.0, 1.0), p_value=0.2)
+    assert str(cell) == f"{words}: too low by 1 (-1 to 3)"

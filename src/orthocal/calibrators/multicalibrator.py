@@ -10,7 +10,7 @@ from scipy.stats import t as t_distribution
 from sklearn.base import BaseEstimator
 
 from orthocal.arrays import Floats
-from orthocal.calibrators.cells import CellFamily, CellMoments, families, moments
+from orthocal.calibrators.cells import CellFamily, CellMoments, Residuals, families
 from orthocal.calibrators.histogram import uniform_mass_edges
 from orthocal.errors import OrthocalError, require_at_least, require_whole
 from orthocal.group_maps import GroupMap, GroupShifts
@@ -117,11 +117,12 @@ class Multicalibrator(BaseEstimator):  # type: ignore[misc]
 
     def _gate(self, cells: Sequence[CellFamily], prediction: Floats, loss: Loss) -> Gate:
         """Return what a cell must exceed; the number of cells looked at and the least tolerance are those of the start."""
-        found = [_moments(family, prediction, loss) for family in cells]
-        looked = [one.units[: family.groups * family.shape[1]] for family, one in zip(cells, found, strict=True)]
+        rows = Residuals.of(prediction, loss, cells[0].edges)
+        found = [pair for family in cells for pair in rows.moments(family)]
+        looked = [one.units[: family.groups * family.shape[1]] for family, one in found]
         total = sum(int((units >= self.smallest).sum()) for units in looked)
         gate = Gate(self.tolerance, self.smallest, total_mass(loss), max(total, 1), 0.0)
-        least = min(float(gate.squares(one).min()) for one in found)
+        least = min(float(gate.squares(one).min()) for _, one in found)
         return gate._replace(least=float(np.sqrt(least)))
 
 
@@ -172,19 +173,23 @@ def _shifted(
     rounds: list[GroupShifts] = []
     steps = 0
     while steps < most:
-        shifts = [_stand_out(family, prediction, loss, gate, most - steps) for family in cells]
-        family, (best, gain) = max(zip(cells, shifts, strict=True), key=lambda pair: pair[1][1])
+        rows = Residuals.of(prediction, loss, cells[0].edges)
+        found = [
+            (family, *_stand_out(family, one, gate, most - steps))
+            for column in cells
+            for family, one in rows.moments(column)
+        ]
+        family, shifts, gain = max(found, key=lambda one: one[2])
         if not gain > 0:
             break
-        steps += int(np.count_nonzero(best))
-        rounds.append(GroupShifts(family.column, family.values, family.edges, best.reshape(family.shape)))
-        prediction = prediction + best[family.cells(prediction)]
+        steps += int(np.count_nonzero(shifts))
+        rounds.append(GroupShifts(family.column, family.values, family.edges, shifts.reshape(family.shape)))
+        prediction = prediction + shifts[family.cells(rows.place)]
     return GroupMap(tuple(rounds)), steps
 
 
-def _stand_out(family: CellFamily, prediction: Floats, loss: Loss, gate: Gate, most: int) -> tuple[Floats, float]:
+def _stand_out(family: CellFamily, found: CellMoments, gate: Gate, most: int) -> tuple[Floats, float]:
     """Return the shift of each cell, 0 where it does not stand out, and by how much they lower the loss beyond their noise."""
-    found = _moments(family, prediction, loss)
     excess = found.mass / gate.mass * found.mean**2 - gate.squares(found)
     excess[family.groups * family.shape[1] :] = -np.inf  # rows in none of the groups
     strongest = np.argsort(-excess, kind="stable")[:most]
@@ -192,8 +197,3 @@ def _stand_out(family: CellFamily, prediction: Floats, loss: Loss, gate: Gate, m
     shifts = np.zeros(len(excess))
     shifts[changed] = found.mean[changed]
     return shifts, float(excess[changed].sum())
-
-
-def _moments(family: CellFamily, prediction: Floats, loss: Loss) -> CellMoments:
-    cell, (groups, bins) = family.cells(prediction), family.shape
-    return moments(cell, -loss.derivative(prediction), loss.mass, loss.groups, groups * bins)
