@@ -116,12 +116,15 @@ def codes_of(column: str, values: tuple[Any, ...], groups: Mapping[str, Any], n:
             f"it has {labels[:1].tolist()}."
         )
     place = np.minimum(np.searchsorted(known, labels), len(known) - 1)
-    return np.where(known[place] == labels, place, len(known)).astype(np.int64, copy=False)
+    seen = known[place] == labels
+    return place if seen.all() else np.where(seen, place, len(known))
 
 
 def is_known(labels: Labels) -> Booleans:
     """Return which rows have a group at all."""
-    return np.asarray(labels == labels if labels.dtype.kind == "f" else labels != MISSING)  # noqa: PLR0124  # NaN is not itself
+    if labels.dtype.kind == "f":
+        return ~np.isnan(labels)
+    return np.asarray(labels != MISSING) if labels.dtype.kind == "U" else np.ones(len(labels), dtype=bool)
 
 
 GROUP_MAPS: dict[str, type[Any]] = {"groups": GroupMap}

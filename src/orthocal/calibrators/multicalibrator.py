@@ -91,10 +91,11 @@ class Multicalibrator(BaseEstimator):  # type: ignore[misc]
         self._require_settings()
         values = as_numbers(prediction, "prediction", len(loss))
         require_quadratic(values, loss)
-        rows = np.flatnonzero(loss.weight > 0)
+        counting = loss.weight > 0
+        rows = slice(None) if counting.all() else np.flatnonzero(counting)
         columns = {name: as_groups(given, f"groups[{name!r}]", len(loss))[rows] for name, given in groups.items()}
         values, loss = values[rows], loss[rows]
-        cells = families(columns, len(rows), uniform_mass_edges(values, loss.weight, self.bins))
+        cells = families(columns, len(loss), uniform_mass_edges(values, loss.weight, self.bins))
         gate = self._gate(cells, values, loss)
         self.tolerance_, self.bound_ = gate.least, _bound(values, loss, gate.least)
         most = self.max_steps if self.max_steps is not None else int(min(self.bound_, MOST_STEPS))
