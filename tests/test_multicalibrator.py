@@ -162,6 +162,7 @@ def random_map(base=()):
 def test_every_form_of_a_group_map_gives_the_same_numbers(tmp_path, base):
     fitted, rng = random_map(base), np.random.default_rng(6)
     table = pd.DataFrame({"tau": rng.standard_normal(200), "age": rng.integers(0, 4, 200)})
+    table.loc[:9, "tau"], table.loc[10:19, "tau"] = -0.5, 0.5  # on the edges
     table["sex of person"] = rng.choice(np.array(["f", "it's", "new", None], dtype=object), 200)
     wanted = fitted.predict(table["tau"], table)
     sql = orthocal.to_sql(fitted, "tau")
@@ -247,15 +248,37 @@ def test_an_audit_finds_the_group_that_is_off_and_says_so():
 def test_the_audit_of_one_group_is_a_t_test():
     """All rows alone, one bin: the p-value is Student's, and so is the interval."""
     rng = np.random.default_rng(10)
-    noise = 0.25 + rng.standard_normal(60)
-    loss = QuadraticLoss(-noise, np.ones(60))
-    found = audit(np.zeros(60), loss, {}, bins=1, draws=200_000)
-    scale = noise.std() / np.sqrt(60)
-    assert found.p_value == pytest.approx(2 * student.sf(noise.mean() / scale, 59), abs=0.003)
+    noise = 0.5 + rng.standard_normal(12)
+    loss = QuadraticLoss(-noise, np.ones(12))
+    found = audit(np.zeros(12), loss, {}, bins=1, smallest=2, draws=200_000)
+    scale = noise.std() / np.sqrt(12)
+    assert found.p_value == pytest.approx(2 * student.sf(abs(noise.mean()) / scale, 11), abs=0.003)
     (cell,) = found.cells
     assert cell.name == "all rows"
-    wanted = noise.mean() + student.ppf([0.025, 0.975], 59) * scale
+    wanted = noise.mean() + student.ppf([0.025, 0.975], 11) * scale
     np.testing.assert_allclose(cell.interval, wanted, atol=0.01)
+
+
+def test_cells_that_say_the_same_are_not_counted_twice():
+    """Each cluster has a row in each of eight groups, with one noise: all cells are one test."""
+    rng = np.random.default_rng(13)
+    cluster, group = np.divmod(np.arange(3200), 8)
+    noise, prediction = 0.1 + rng.standard_normal(400), np.zeros(3200)
+    loss = QuadraticLoss(-noise[cluster], np.ones(3200), groups=cluster)
+    found = audit(prediction, loss, {"g": group}, draws=100_000)
+    once = 2 * student.sf(abs(noise.mean()) / noise.std() * 20, 399)
+    assert len(found.cells) == 9
+    assert found.p_value == pytest.approx(once, abs=0.005)
+
+
+def test_rows_without_a_group_are_left_as_they_are():
+    rng = np.random.default_rng(14)
+    group = rng.choice(np.array(["a", "b", None], dtype=object), 3000)
+    off = np.array([{"a": 2.0, "b": -2.0}.get(one, 0.0) for one in group]) + (group == None)  # noqa: E711
+    loss = QuadraticLoss(off - off.mean() + rng.standard_normal(3000), np.ones(3000))
+    fitted = Multicalibrator(bins=1).fit(np.zeros(3000), loss, {"g": group})
+    assert fitted.map_.rounds[0].column == "g"
+    assert all((one.shifts[-1] == 0).all() for one in fitted.map_.rounds if one.values)
 
 
 def test_audit_clusters_are_units():

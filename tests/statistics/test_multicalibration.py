@@ -37,6 +37,28 @@ def test_groups_off_in_opposite_directions(n, noise):
     assert np.mean(after_all) < 0.02 * np.mean(scale)
 
 
+def test_overall_calibration_is_kept():
+    """Predictions calibrated over all rows, .8 too low for women and .8 too high for men: E(effect | prediction) stays right."""
+
+    def draw(rng, n):
+        woman, prediction = rng.integers(0, 2, n), rng.standard_normal(n)
+        truth = prediction + 0.8 * (2 * woman - 1)
+        return prediction, truth, QuadraticLoss(truth + rng.standard_normal(n), np.ones(n)), {"woman": woman}
+
+    left, error = [], []
+    for seed in range(20):
+        rng = np.random.default_rng(seed)
+        prediction, _, loss, groups = draw(rng, 20_000)
+        fitted = Multicalibrator().fit(prediction, loss, groups)
+        fresh, truth, _, own = draw(rng, 50_000)
+        after = fitted.predict(fresh, own)
+        left.append(binned_error(after, truth) / after.std())
+        error.append(((after - truth) ** 2).mean() / ((fresh - truth) ** 2).mean())
+    print(np.mean(left), np.mean(error))
+    assert np.mean(left) < 0.02
+    assert np.mean(error) < 0.6
+
+
 def null(rng, n, noise="normal", clustered=False):
     """Return a multicalibrated prediction, its loss, and two columns of groups with 7 groups together."""
     prediction = rng.standard_normal(n)
