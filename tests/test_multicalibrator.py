@@ -14,8 +14,10 @@ import orthocal
 from orthocal import ExpectileLoss, HingeLoss, Multicalibrator, OrthocalError, QuadraticLoss, audit
 from orthocal.assessment.audit import AuditedCell
 from orthocal.calibrators.cells import CellFamily, Residuals, families
+from orthocal.files.applied import calibrated_columns
 from orthocal.group_maps import GroupMap, GroupShifts
 from orthocal.maps import AffineMap, StepMap
+from tests.command_line import run
 
 
 def opposite(rng, n, noise=1.0):
@@ -187,6 +189,7 @@ def test_every_form_of_a_group_map_gives_the_same_numbers(tmp_path, base):
         ({"column": 3.0}, "must have a column's name"),
         ({"shifts": [[1.0]]}, "one row for each group"),
         ({"values": [["a"]]}, "`values` of a map file must hold"),
+        ({"values": ["b", "a"], "shifts": [[1.0], [2.0], [0.0]]}, "must increase, none of them twice"),
         ({"edges": ["a"]}, "`edges` of a map file must hold numbers"),
     ],
 )
@@ -196,6 +199,49 @@ def test_a_bad_file_of_a_group_map_gets_one_sentence(tmp_path, change, message):
     (tmp_path / "map.json").write_text(json.dumps(record))
     with pytest.raises(OrthocalError, match=message):
         orthocal.load(tmp_path / "map.json")
+
+
+def test_steps_are_limited_and_the_strongest_come_first():
+    prediction, _, loss, groups = opposite(np.random.default_rng(15), 4000)
+    for most in (0, 1, 3):
+        fitted = Multicalibrator(max_steps=most).fit(prediction, loss, groups)
+        assert fitted.steps_ == most == sum(np.count_nonzero(one.shifts) for one in fitted.map_.rounds)
+    first = Multicalibrator(max_steps=1).fit(prediction, loss, groups).map_.rounds[0]
+    assert first.column == "sex"
+
+
+def test_truth_values_are_groups(tmp_path):
+    rng = np.random.default_rng(16)
+    table = pd.DataFrame({"tau": rng.standard_normal(2000), "old": rng.random(2000) < 0.5})
+    loss = QuadraticLoss(table["tau"].to_numpy() + table["old"] - rng.standard_normal(2000) / 2, np.ones(2000))
+    fitted = Multicalibrator().fit(table["tau"], loss, table[["old"]])
+    assert fitted.map_.rounds[0].values == (False, True)
+    orthocal.save(fitted, tmp_path / "map.json")
+    again, wanted = orthocal.load(tmp_path / "map.json"), fitted.predict(table["tau"], table)
+    np.testing.assert_array_equal(again.predict(table["tau"], table), wanted)
+    found = duckdb.from_df(table).project(f"{orthocal.to_sql(again, 'tau')} AS c").df()["c"]
+    np.testing.assert_allclose(found, wanted, atol=1e-12)
+
+
+def test_the_command_line_exports_a_group_map_and_says_what_it_cannot_apply(tmp_path, capsys):
+    orthocal.save(random_map(), tmp_path / "map.json")
+    assert run("export", tmp_path / "map.json", "--format", "sql", "--prediction", "tau") == 0
+    assert capsys.readouterr().out.rstrip("\n") == orthocal.to_sql(random_map(), "tau")
+    pd.DataFrame({"tau": [0.0, 1.0]}).to_csv(tmp_path / "data.csv", index=False)
+    words = [
+        "apply",
+        tmp_path / "map.json",
+        tmp_path / "data.csv",
+        "--prediction",
+        "tau",
+        "--out",
+        tmp_path / "out.csv",
+    ]
+    assert run(*words) == 2
+    assert "needs its columns of groups, sex of person, age" in " ".join(capsys.readouterr().err.split())
+    assert not (tmp_path / "out.csv").exists()
+    plain = GroupMap((GroupShifts("", (), [], [[1.0]]),))
+    np.testing.assert_array_equal(calibrated_columns(plain, np.zeros((2, 1))), [[1.0], [1.0]])
 
 
 @pytest.mark.parametrize("loss", [HingeLoss, ExpectileLoss])
@@ -216,6 +262,8 @@ def test_quantiles_and_expectiles_are_refused(loss):
         ({"smallest": 1}, {}, "`smallest` must be at least 2"),
         ({}, {"g": [1, 2]}, "must have one value per row"),
         ({}, {"g": np.arange(2000)}, "Cut it into ranges first"),
+        ({}, {"g": np.full(2000, np.nan)}, "Cut it into ranges first"),
+        ({}, {"g": np.arange(2000).astype("datetime64[D]")}, "Make it text first"),
     ],
 )
 def test_bad_settings_get_one_sentence(settings, groups, message):

@@ -51,6 +51,8 @@ class GroupShifts:
             )
         if not (np.isfinite(self.edges).all() and np.isfinite(self.shifts).all()):
             raise OrthocalError("Shifts of groups must be finite; at least one number is not.")
+        if list(self.values) != sorted(set(self.values)):
+            raise OrthocalError(f"The groups of a column must increase, none of them twice; they are {[*self.values]}.")
         if not (np.diff(self.edges) > 0).all() or not isinstance(self.column, str):
             raise OrthocalError("Shifts of groups must have a column's name and edges that increase; they have not.")
 

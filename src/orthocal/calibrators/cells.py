@@ -107,6 +107,10 @@ def families(groups: Mapping[str, Any], n: int, edges: Floats) -> list[CellFamil
 def _values(name: str, given: Any, n: int) -> tuple[Any, ...]:
     """Return the groups of a column, in increasing order; missing ones are none."""
     labels = as_groups(given, f"groups[{name!r}]", n)
+    if labels.dtype.kind not in "fiubU":
+        raise OrthocalError(
+            f"`groups[{name!r}]` must hold text, truth values or numbers; it holds {labels.dtype}. Make it text first."
+        )
     found = np.unique(labels[is_known(labels)])
     if not name or not 1 <= len(found) <= MOST_GROUPS:
         raise OrthocalError(
