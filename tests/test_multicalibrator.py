@@ -12,7 +12,7 @@ from scipy.stats import t as student
 
 import orthocal
 from orthocal import ExpectileLoss, HingeLoss, Multicalibrator, OrthocalError, QuadraticLoss, audit
-from orthocal.assessment.audit import AuditedCell
+from orthocal.assessment.audit import AuditedCell, _skewed_all, _unskewed_all
 from orthocal.calibrators.cells import CellFamily, Residuals, families
 from orthocal.files.applied import calibrated_columns
 from orthocal.group_maps import GroupMap, GroupShifts
@@ -296,7 +296,8 @@ def test_an_audit_finds_the_group_that_is_off_and_says_so():
 def test_the_audit_of_one_group_is_a_t_test():
     """All rows alone, one bin: the p-value is Student's, and so is the interval."""
     rng = np.random.default_rng(10)
-    noise = 0.5 + rng.standard_normal(12)
+    half = rng.standard_normal(6)
+    noise = 0.5 + np.r_[half, -half]  # not skewed
     loss = QuadraticLoss(-noise, np.ones(12))
     found = audit(np.zeros(12), loss, {}, bins=1, smallest=2, draws=200_000)
     scale = noise.std() / np.sqrt(12)
@@ -349,6 +350,26 @@ def test_a_size_of_the_audit():
         groups = {"a": rng.integers(0, 5, 1000), "b": rng.integers(0, 2, 1000)}
         rejected += audit(prediction, loss, groups, draws=499, random_state=seed).p_value <= 0.05
     assert 0.02 < rejected / 300 < 0.085
+
+
+def test_skewed_residuals_do_not_mislead_the_audit():
+    """Exponential noise, cells of 120 rows: 15% would be rejected without taking out skewness."""
+    rejected = 0
+    for seed in range(200):
+        rng = np.random.default_rng(seed)
+        prediction = rng.standard_normal(3000)
+        loss = QuadraticLoss(prediction + rng.exponential(1, 3000), np.ones(3000))
+        groups = {"a": rng.integers(0, 5, 3000), "b": rng.integers(0, 2, 3000)}
+        rejected += audit(prediction + 1, loss, groups, draws=499, random_state=seed).p_value <= 0.05
+    assert rejected / 200 < 0.085
+
+
+def test_skewness_is_taken_out_and_put_back():
+    t, skewness = np.linspace(-4, 4, 9), np.full(9, 0.2)
+    np.testing.assert_allclose(_skewed_all(_unskewed_all(t, skewness), skewness), t)
+    np.testing.assert_array_equal(_skewed_all(t, 0 * t), t)
+    # Hand: t = 1, skewness .3: 1 + .1 + .09 / 27 + .05
+    np.testing.assert_allclose(_unskewed_all(np.ones(1), np.full(1, 0.3)), 1.15 + 0.09 / 27)
 
 
 def test_bad_audits_get_one_sentence():
