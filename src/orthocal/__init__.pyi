@@ -10,6 +10,8 @@ from orthocal.assessment import Assessment as Assessment
 from orthocal.assessment import Comparison as Comparison
 from orthocal.assessment import assess as assess
 from orthocal.assessment import compare as compare
+from orthocal.assessment.audit import Audit as Audit
+from orthocal.assessment.audit import audit as audit
 from orthocal.calibration import CausalCalibrator as CausalCalibrator
 from orthocal.calibration import CrossCalibratedModel as CrossCalibratedModel
 from orthocal.calibrators import Auto as Auto
@@ -22,6 +24,7 @@ from orthocal.calibrators import Platt as Platt
 from orthocal.calibrators import Shift as Shift
 from orthocal.calibrators import Spline as Spline
 from orthocal.calibrators.joint import JointCalibrator as JointCalibrator
+from orthocal.calibrators.multicalibrator import Multicalibrator as Multicalibrator
 from orthocal.decisions import Policy as Policy
 from orthocal.decisions import policy as policy
 from orthocal.effects import CATE as CATE

@@ -15,6 +15,8 @@ from scipy.interpolate import PPoly
 
 from orthocal.arrays import Floats
 from orthocal.errors import OrthocalError
+from orthocal.group_export import group_python, group_sql
+from orthocal.group_maps import GroupMap
 from orthocal.joint_export import joint_python, joint_sql
 from orthocal.joint_maps import JointMap
 from orthocal.mapfile import to_json
@@ -36,7 +38,7 @@ def to_sql(map: Any, column: str | Sequence[str] = "prediction", quote: str | No
     map : Map, or a fitted calibrator or CausalCalibrator
     column : str, default "prediction"
         Name of the column of predictions; of a joint map of several arms, the names of all columns in the order of the arms, and
-        the text is a list of columns, each with its name.
+        the text is a list of columns, each with its name. A map of groups names its columns of groups itself.
     quote : str, optional
         The mark around that name: ``"`` in standard SQL, a backtick in BigQuery, MySQL and Spark. Without it a name of letters,
         digits and underscores stands as it is, and any other is put between double quotes.
@@ -66,6 +68,11 @@ def whole_sql(map: Any, column: Any, quote: str | None) -> str:  # noqa: A002
 @whole_sql.register
 def _(map: JointMap, column: Sequence[str], quote: str | None) -> str:  # noqa: A002
     return joint_sql(map, column, quote)
+
+
+@whole_sql.register
+def _(map: GroupMap, column: str, quote: str | None) -> str:  # noqa: A002
+    return group_sql(map, column, quote, sql_of)
 
 
 def to_python(map: Any, name: str = "calibrate") -> str:  # noqa: A002
@@ -116,6 +123,11 @@ def whole_python(map: Any, name: str) -> str:  # noqa: A002
 @whole_python.register
 def _(map: JointMap, name: str) -> str:  # noqa: A002
     return joint_python(map, name)
+
+
+@whole_python.register
+def _(map: GroupMap, name: str) -> str:  # noqa: A002
+    return group_python(map, name, python_of)
 
 
 EXPORTS: dict[str, Callable[..., str]] = {"sql": to_sql, "json": to_json, "python": to_python}

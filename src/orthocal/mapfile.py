@@ -14,11 +14,12 @@ from typing import Any, cast
 import numpy as np
 
 from orthocal.errors import OrthocalError, require_one_of
+from orthocal.group_maps import GROUP_MAPS, GROUP_SHIFTS, GroupMap
 from orthocal.joint_maps import JOINT_MAPS, SHIFTS, JointMap
 from orthocal.maps import MAPS, Map
 
-SHAPES: dict[str, type[Any]] = {**MAPS, **JOINT_MAPS}
-HELD: dict[str, dict[str, type[Any]]] = {"maps": MAPS, "shifts": SHIFTS}
+SHAPES: dict[str, type[Any]] = {**MAPS, **JOINT_MAPS, **GROUP_MAPS}
+HELD: dict[str, dict[str, type[Any]]] = {"maps": MAPS, "shifts": SHIFTS, "group shifts": GROUP_SHIFTS}
 """Shapes that a file can have, and that a field can hold, by what it is marked with."""
 
 FORMAT, VERSION = "orthocal-map", 1
@@ -50,7 +51,7 @@ def save(map: Any, path: str | os.PathLike[str], *, about: Mapping[str, Any] | N
     write_text(Path(path), to_json(map, about))
 
 
-def load(path: str | os.PathLike[str]) -> Map | JointMap:
+def load(path: str | os.PathLike[str]) -> Map | JointMap | GroupMap:
     """Read a map back from a JSON file, checking every field.
 
     Examples
@@ -88,12 +89,12 @@ def to_json(map: Any, about: Mapping[str, Any] | None = None) -> str:  # noqa: A
     return json.dumps(to_record(getattr(map, "map_", map), about), indent=1) + "\n"
 
 
-def to_record(map: Map | JointMap, about: Mapping[str, Any] | None = None) -> dict[str, Any]:  # noqa: A002
+def to_record(map: Map | JointMap | GroupMap, about: Mapping[str, Any] | None = None) -> dict[str, Any]:  # noqa: A002
     """Return a map as a plain dict."""
     return {"format": FORMAT, "version": VERSION, **({ABOUT: dict(about)} if about else {}), **_shaped(map)}
 
 
-def from_record(record: Any) -> Map | JointMap:
+def from_record(record: Any) -> Map | JointMap | GroupMap:
     """Return the map a plain dict describes."""
     if not isinstance(record, dict) or record.get("format") != FORMAT:
         raise OrthocalError(f"A map file must say format '{FORMAT}'; this one does not. Is it the right file?")
@@ -104,12 +105,12 @@ def from_record(record: Any) -> Map | JointMap:
         )
     if not isinstance(record.get(ABOUT, {}), dict):
         raise OrthocalError(f"`{ABOUT}` of a map file must be a mapping; it is {reprlib.repr(record[ABOUT])}.")
-    return cast("Map | JointMap", _of_shape(record, HEADER, SHAPES))
+    return cast("Map | JointMap | GroupMap", _of_shape(record, HEADER, SHAPES))
 
 
 def _shaped(map: Any) -> dict[str, Any]:  # noqa: A002
     """Return shape and fields of a map, and of what it holds."""
-    shapes = {shape: name for name, shape in {**SHAPES, **SHIFTS}.items()}
+    shapes = {shape: name for name, shape in {**SHAPES, **SHIFTS, **GROUP_SHIFTS}.items()}
     if type(map) not in shapes:
         raise OrthocalError(
             f"`map` must be a fitted map; it is a {type(map).__name__}. Fit a calibrator and pass its map_."
@@ -135,7 +136,8 @@ def _of_shape(record: dict[str, Any], header: Sequence[str], known: Mapping[str,
             _require_records(value, field.name)
             value = [_of_shape(one, HEADER[-1:], HELD[field.metadata["holds"]]) for one in value]
         else:
-            _require_numbers(value, field.name, field.metadata.get("depth", 1))
+            require = _require_labels if field.metadata.get("kind") else _require_numbers
+            require(value, field.name, field.metadata.get("depth", 1))
         learnt[field.name] = value
     try:
         return shape(**learnt)
@@ -172,6 +174,13 @@ def _require_numbers(value: Any, name: str, depth: int) -> None:
             raise OrthocalError(
                 f"`{name}` of a map file must hold numbers; it holds {reprlib.repr(number)}. Save the map again."
             )
+
+
+def _require_labels(value: Any, name: str, depth: int) -> None:
+    """Text, truth values or finite numbers, which are only compared."""
+    for one in value if isinstance(value, list) else [value]:
+        if not isinstance(one, str | bool):
+            _require_numbers(one, name, depth)
 
 
 def write_text(path: Path, text: str) -> None:

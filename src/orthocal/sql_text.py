@@ -45,3 +45,10 @@ def identifier(column: str, quote: str | None) -> str:
         return column
     mark = quote or '"'
     return mark + column.replace(mark, 2 * mark) + mark
+
+
+def label(value: str | bool | float) -> str:
+    """Return a value that is only compared as it stands in SQL: text between quotes, a truth value, or a number."""
+    if isinstance(value, str):
+        return "'" + value.replace("'", "''") + "'"
+    return str(value).upper() if isinstance(value, bool) else literal(value)

@@ -10,6 +10,8 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from orthocal.arrays import Floats
+from orthocal.errors import OrthocalError
+from orthocal.group_maps import GroupMap
 from orthocal.joint_maps import JointMap
 
 
@@ -55,3 +57,13 @@ def calibrated_columns(fitted: Any, predictions: Floats) -> Floats:
 @calibrated_columns.register
 def _(fitted: JointMap, predictions: Floats) -> Floats:
     return fitted.predict(predictions)
+
+
+@calibrated_columns.register
+def _(fitted: GroupMap, predictions: Floats) -> Floats:
+    if fitted.columns:
+        raise OrthocalError(
+            f"A map of groups needs its columns of groups, {', '.join(fitted.columns)}; only predictions are read here. "
+            "Export it as SQL or Python, or load it and call `predict(prediction, groups)`."
+        )
+    return np.asarray(fitted.predict(predictions[:, 0]))[:, None]
