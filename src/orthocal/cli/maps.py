@@ -7,11 +7,12 @@ from typing import Any
 
 import typer
 
+from orthocal.assessment.effect_band import OF_WHOM, EffectBand
 from orthocal.cli.options import ApplyOptions, ExportOptions
 from orthocal.cli.screen import counting_rows, say
 from orthocal.errors import OrthocalError, require_one_of
 from orthocal.export import EXPORTS
-from orthocal.files.applied import ANYWHERE
+from orthocal.files.applied import ANYWHERE, Applied
 from orthocal.files.atomic import new_file, require_new, settle
 from orthocal.files.streams import STANDARD, add_calibrated
 from orthocal.formats import between
@@ -25,14 +26,17 @@ def apply(options: ApplyOptions) -> None:
     data, out = options.data, options.out
     fitted, known = _loaded(options.map_file), about(options.map_file)
     names = _columns(fitted, options.prediction, known)
+    band = _band(known) if options.interval else None
     if out != STANDARD:
         _require_new(out, {"data": data, "map": options.map_file}, options.overwrite)
     ranges = known.get("fitted_ranges", [known.get("fitted_range", ANYWHERE)] * len(names))
     ends = [(float(low), float(high)) for low, high in ranges]
     with counting_rows(None) as tell:
-        added = add_calibrated(fitted, data, out, names, tell, ends=ends, overwrite=options.overwrite)
-    new = ", ".join(f"{name}_calibrated" for name in names)
-    say(f"Wrote {out}: {added.rows:,} rows, {'column' if len(names) == 1 else 'columns'} {new}.")
+        added = add_calibrated(fitted, data, out, names, tell, ends=ends, band=band, overwrite=options.overwrite)
+    new = Applied(fitted, ends, band).new_columns(names)
+    say(f"Wrote {out}: {added.rows:,} rows, {'column' if len(new) == 1 else 'columns'} {', '.join(new)}.")
+    if band is not None:
+        say(f"The intervals ({100 * band.level:g}%, over all predictions at once) are {OF_WHOM}.")
     if added.missing:
         say(f"{added.missing:,} rows have no {' or no '.join(names)}, and no calibrated one.")
     if added.outside:
@@ -40,6 +44,16 @@ def apply(options: ApplyOptions) -> None:
             f"{added.outside:,} predictions lie outside the range the map was fitted on, "
             f"{' or '.join(between(one) for one in ends)}: nothing was verified there."
         )
+
+
+def _band(known: Mapping[str, Any]) -> EffectBand:
+    """Return the band that a map file holds."""
+    if "band" not in known:
+        raise OrthocalError(
+            "`--interval` must go with a map file that holds a band; this one has none. Save the calibration of a study in "
+            "memory whose effect is a mean, of one contrast."
+        )
+    return EffectBand.from_dict(known["band"])
 
 
 def _columns(fitted: Map | JointMap, named: Sequence[str] | None, known: Mapping[str, Any]) -> list[str]:
