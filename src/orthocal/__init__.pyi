@@ -10,6 +10,8 @@ from orthocal.assessment import Assessment as Assessment
 from orthocal.assessment import Comparison as Comparison
 from orthocal.assessment import assess as assess
 from orthocal.assessment import compare as compare
+from orthocal.assessment.effect_band import EffectBand as EffectBand
+from orthocal.assessment.effect_band import effect_band as effect_band
 from orthocal.calibration import CausalCalibrator as CausalCalibrator
 from orthocal.calibration import CrossCalibratedModel as CrossCalibratedModel
 from orthocal.calibrators import Auto as Auto

@@ -122,7 +122,7 @@ def shaded_band(band: EffectBand, predictions: Any, ax: Axes | None = None) -> A
     ax = _axes(ax, (5.2, 4.4))
     grid = np.linspace(float(np.min(predictions)), float(np.max(predictions)), 801)
     low, high = band.interval(grid)
-    label = f"{100 * band.level:g}% band of the average effect\nof people with that prediction"
+    label = f"{100 * band.level:g}% band of the average effect\nof people {band.whom}"
     ax.fill_between(grid, low, high, color=ACCENT, alpha=0.16, linewidth=0, label=label)
     for end in (low, high):
         ax.plot(grid, end, color=ACCENT, linewidth=0.8, alpha=0.7)

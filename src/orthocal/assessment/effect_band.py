@@ -16,7 +16,7 @@ from orthocal.assessment.band_intervals import (
     SortedRows,
     binned_residuals,
     critical_values,
-    doubling_lengths,
+    growing_lengths,
     interval_means,
     local_residuals,
     sums_of,
@@ -31,8 +31,8 @@ from orthocal.observations import as_numbers
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-OF_WHOM = "for the average effect of people with that prediction, never for a person's own effect"
-"""What every place that shows the band says of it."""
+OF_WHOM = "for the average effect of people {whom}, never for a person's own effect"
+"""What every place that shows a band says of it."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -60,6 +60,16 @@ class EffectBand:
     monotone: bool
     rows: int
 
+    @property
+    def whom(self) -> str:
+        """The people whose average effect it is for, in words."""
+        return "with that prediction" if self.monotone else "in the same bin of predictions"
+
+    @property
+    def meaning(self) -> str:
+        """What it is for, in words."""
+        return OF_WHOM.format(whom=self.whom)
+
     def interval(self, prediction: Any) -> tuple[Floats, Floats]:
         """Return both ends for the average effect of people with each prediction, never for a person's own; NaN where open."""
         values = as_numbers(prediction, "prediction")
@@ -74,7 +84,7 @@ class EffectBand:
     def to_dict(self) -> dict[str, Any]:
         """Return plain numbers and lists, ready for JSON; an open end is None."""
         ends = {name: getattr(self, name).to_dict() for name in ("lower", "upper")}
-        return {"level": self.level, "monotone": self.monotone, "rows": self.rows, "meaning": OF_WHOM, **ends}
+        return {"level": self.level, "monotone": self.monotone, "rows": self.rows, "meaning": self.meaning, **ends}
 
     @classmethod
     def from_dict(cls, record: Mapping[str, Any]) -> EffectBand:
@@ -140,7 +150,7 @@ def effect_band(
     starts = tied_starts(rows.prediction) if bins is None else _bin_starts(rows, bins)
     residual = local_residuals(rows) if bins is None else binned_residuals(rows, starts)
     cells = sums_of(rows, starts, residual)
-    means = interval_means(cells, doubling_lengths(len(starts)) if bins is None else [1])
+    means = interval_means(cells, growing_lengths(len(starts)) if bins is None else [1])
     if not len(means.mean):
         raise OrthocalError(
             f"A band must have an interval with an effective sample size of {LEAST}; these {len(loss)} rows have none. "

@@ -7,7 +7,7 @@ from typing import Any
 
 import typer
 
-from orthocal.assessment.effect_band import OF_WHOM, EffectBand
+from orthocal.assessment.effect_band import EffectBand
 from orthocal.cli.options import ApplyOptions, ExportOptions
 from orthocal.cli.screen import counting_rows, say
 from orthocal.errors import OrthocalError, require_one_of
@@ -36,7 +36,7 @@ def apply(options: ApplyOptions) -> None:
     new = Applied(fitted, ends, band).new_columns(names)
     say(f"Wrote {out}: {added.rows:,} rows, {'column' if len(new) == 1 else 'columns'} {', '.join(new)}.")
     if band is not None:
-        say(f"The intervals ({100 * band.level:g}%, over all predictions at once) are {OF_WHOM}.")
+        say(f"The intervals ({100 * band.level:g}%, over all predictions at once) are {band.meaning}.")
     if added.missing:
         say(f"{added.missing:,} rows have no {' or no '.join(names)}, and no calibrated one.")
     if added.outside:
