@@ -52,6 +52,16 @@ class EffectBand:
         Whether it is valid where the curve does not decrease (else: for the averages of bins).
     rows : int
         How many rows it was made of.
+
+    Examples
+    --------
+    >>> from orthocal.maps import OpenStepMap
+    >>> nan = float("nan")
+    >>> band = EffectBand(OpenStepMap([0.0], [nan, 1.0]), OpenStepMap([2.0], [3.0, nan]), 0.95, True, 100)
+    >>> band.interval([-1.0, 1.0])
+    (array([nan,  1.]), array([3., 3.]))
+    >>> band.meaning
+    "for the average effect of people with that prediction, never for a person's own effect"
     """
 
     lower: OpenStepMap
