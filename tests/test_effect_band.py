@@ -96,6 +96,32 @@ def test_order_of_rows_does_not_matter_and_seed_repeats():
     np.testing.assert_allclose(again.interval(prediction), band.interval(prediction))
 
 
+def test_a_table_sorted_by_outcome_is_as_uncertain():
+    """Among ties the order in the table must not make neighbours alike."""
+    rng = np.random.default_rng(0)
+    prediction, noise = np.repeat([0.0, 1.0, 2.0, 3.0], 250), rng.standard_normal(1000)
+    ordered = np.lexsort((noise, prediction))
+    bands = [effect_band(prediction, QuadraticLoss(noise[rows], np.ones(1000))) for rows in (np.arange(1000), ordered)]
+    one, other = (np.nanmean(np.diff(band.interval([1.0, 2.0]), axis=0)) for band in bands)
+    assert other == pytest.approx(one, rel=0.25)
+
+
+@pytest.mark.parametrize(
+    "noise",
+    [lambda rng, n: 20 * (rng.random(n) < 0.05) - 1.0, lambda rng, n: rng.lognormal(0, 1, n) - np.exp(0.5)],
+    ids=["rare", "skewed"],
+)
+def test_skewed_noise(noise):
+    """Rows without a large outcome must not seem sure of their mean: without the noise around them none of the bands holds."""
+    kept = []
+    for seed in range(40):
+        rng = np.random.default_rng(seed)
+        prediction = rng.uniform(size=2000)
+        loss = QuadraticLoss(noise(rng, 2000), np.ones(2000))
+        kept.append(holds(effect_band(prediction, loss, draws=300), prediction, np.zeros(2000)))
+    assert np.mean(kept) >= 0.87
+
+
 def test_bins_need_no_order():
     """A falling curve: the bins' band holds their averages, and is open between and beyond the rows."""
     rng = np.random.default_rng(0)

@@ -19,6 +19,8 @@ LEAST = 48
 """Effective sample size of the shortest interval that is used: with 32 rows the coverage falls to two thirds."""
 REACH = 8
 """Neighbours on each side that a row is compared with; with as many, their own noise is one part in seventeen."""
+AROUND = 8
+"""Cells on either side of an interval whose noise is looked at as well."""
 STEPS = 4
 """An interval starts a quarter of its length after the one before: with halves the band is 6% wider."""
 BATCH_SIZE = 2_000_000
@@ -48,6 +50,8 @@ class CellSums:
     noise, held : sparse array of shape (cells, clusters)
         Summed weighted residuals, and weights, of each cluster in each cell. Rows without clusters are independent, so that one
         column for each cell, with the root of its sum of squares, has the same distribution.
+    moments : array of shape (3, cells)
+        Sums over clusters (or rows) in each cell of squared weights, and of squared and cubed weighted residuals.
     """
 
     lowest: Floats
@@ -56,17 +60,19 @@ class CellSums:
     weight: Floats
     noise: Any
     held: Any
+    moments: Floats
 
 
 @dataclass(frozen=True, eq=False)
 class IntervalMeans:
-    """Means over intervals of cells, their standard errors, effective sample sizes, and the ends of their predictions."""
+    """Means over intervals of cells, their standard errors, skewness and effective sample sizes, and the ends of predictions."""
 
     first: Integers
     stop: Integers
     weight: Floats
     mean: Floats
     error: Floats
+    skewness: Floats
     size: Floats
     lowest: Floats
     highest: Floats
@@ -94,7 +100,16 @@ def sums_of(rows: SortedRows, starts: Integers, residual: Floats) -> CellSums:
         weight=np.add.reduceat(rows.weight, starts),
         noise=_by_cluster(cell, noise, rows.groups),
         held=_by_cluster(cell, rows.weight, rows.groups),
+        moments=_moments(cell, rows.weight, noise, rows.groups),
     )
+
+
+def _moments(cell: Integers, weight: Floats, noise: Floats, groups: Integers | None) -> Floats:
+    if groups is not None:
+        count = int(groups.max()) + 1
+        pairs, place = np.unique(cell * count + groups, return_inverse=True)
+        cell, weight, noise = pairs // count, *(group_sums(place, one, len(pairs)) for one in (weight, noise))
+    return np.array([np.bincount(cell, column) for column in (weight**2, noise**2, noise**3)])
 
 
 def _by_cluster(cell: Integers, value: Floats, groups: Integers | None) -> Any:
@@ -144,9 +159,13 @@ def binned_residuals(rows: SortedRows, starts: Integers) -> Floats:
     return np.asarray(rows.value - np.repeat(mean, np.diff(np.append(starts, len(rows.value)))))
 
 
-def interval_means(cells: CellSums, lengths: list[int]) -> IntervalMeans:
-    """Return the means over all intervals of so many cells, overlapping; those with too few rows are left out."""
-    found = [_means(cells, *ends) for ends in _ends(len(cells.weight), lengths)]
+def interval_means(cells: CellSums, lengths: list[int], around: int) -> IntervalMeans:
+    r"""Return the means over all intervals of so many cells, overlapping; those with too few rows are left out.
+
+    The noise of an interval is at least that of the interval with `around` cells more on either side: where outcomes are rare or
+    skewed, rows without a large one would seem to be sure of their mean. The skewness of its mean is taken from there.
+    """
+    found = [_means(cells, *ends, around) for ends in _ends(len(cells.weight), lengths)]
     columns = zip(*(vars(one).values() for one in found), strict=True)
     every = IntervalMeans(*(np.concatenate(column) for column in columns))
     return every[(every.size >= LEAST) & (every.error > 0)]
@@ -164,18 +183,23 @@ def _ends(count: int, lengths: list[int]) -> Iterator[tuple[Integers, Integers]]
         yield first, first + length
 
 
-def _means(cells: CellSums, first: Integers, stop: Integers) -> IntervalMeans:
+def _means(cells: CellSums, first: Integers, stop: Integers, around: int) -> IntervalMeans:
     length, count = int(stop[0] - first[0]), len(first)
     place = (np.repeat(np.arange(count), length), (first[:, None] + np.arange(length)).ravel())
     joined = csr_array(coo_array((np.ones(count * length), place), shape=(count, len(cells.weight))))
     weight = joined @ cells.weight
     noise, held = joined @ cells.noise, joined @ cells.held
+    running = np.hstack([np.zeros((3, 1)), np.cumsum(cells.moments, axis=1)])
+    wider = running[:, np.minimum(stop + around, running.shape[1] - 1)] - running[:, np.maximum(first - around, 0)]
+    share = (running[0, stop] - running[0, first]) / wider[0]
+    variance = np.maximum((noise * noise).sum(axis=1), share * wider[1])
     return IntervalMeans(
         first=first,
         stop=stop,
         weight=weight,
         mean=joined @ cells.total / weight,
-        error=np.sqrt((noise * noise).sum(axis=1)) / weight,
+        error=np.sqrt(variance) / weight,
+        skewness=np.divide(np.abs(share * wider[2]), variance**1.5, out=np.zeros(count), where=variance > 0),
         size=weight**2 / (held * held).sum(axis=1),
         lowest=cells.lowest[first],
         highest=cells.highest[stop - 1],
@@ -188,7 +212,8 @@ def critical_values(
     r"""Return for each interval the critical value, in its standard errors, of a band that holds over all of them at once.
 
     One value :math:`\kappa` is the quantile of :math:`\max_I |\sum_I \xi_i e_i| / (W_I \mathrm{se}_I)` with a normal
-    :math:`\xi` for each cluster; each interval takes the t quantile at the level that :math:`\kappa` has under the normal.
+    :math:`\xi` for each cluster; each interval takes the t quantile at the level that :math:`\kappa` has under the normal, and
+    is widened on both sides by what the skewness of its mean adds to one of them (Cornish and Fisher).
     """
     rng, largest = np.random.default_rng(random_state), []
     scale = (means.weight * means.error)[:, None]
@@ -199,4 +224,4 @@ def critical_values(
         np.cumsum(cells.noise @ multiplier, axis=0, out=running[1:])
         largest.append(np.abs((running[means.stop] - running[means.first]) / scale).max(axis=0))
     critical = np.quantile(np.concatenate(largest), level)
-    return np.asarray(t_distribution.isf(norm.sf(critical), freedom))
+    return np.asarray(t_distribution.isf(norm.sf(critical), freedom) + means.skewness * (critical**2 - 1) / 6)

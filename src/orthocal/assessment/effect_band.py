@@ -11,6 +11,7 @@ import numpy as np
 
 from orthocal.arrays import Floats, Integers, sorting_order, step_of
 from orthocal.assessment.band_intervals import (
+    AROUND,
     LEAST,
     IntervalMeans,
     SortedRows,
@@ -156,11 +157,12 @@ def effect_band(
     """
     if not 0 < level < 1:
         raise OrthocalError(f"`level` must lie between 0 and 1; it is {level}.")
-    rows = sorted_rows(loss, as_numbers(prediction, "prediction", len(loss)))
+    rows = sorted_rows(loss, as_numbers(prediction, "prediction", len(loss)), random_state)
     starts = tied_starts(rows.prediction) if bins is None else _bin_starts(rows, bins)
     residual = local_residuals(rows) if bins is None else binned_residuals(rows, starts)
     cells = sums_of(rows, starts, residual)
-    means = interval_means(cells, growing_lengths(len(starts)) if bins is None else [1])
+    shape = (growing_lengths(len(starts)), AROUND) if bins is None else ([1], 0)
+    means = interval_means(cells, *shape)
     if not len(means.mean):
         raise OrthocalError(
             f"A band must have an interval with an effective sample size of {LEAST}; these {len(loss)} rows have none. "
@@ -173,9 +175,9 @@ def effect_band(
 
 
 @singledispatch
-def sorted_rows(loss: Loss, prediction: Floats) -> SortedRows:
+def sorted_rows(loss: Loss, prediction: Floats, random_state: int) -> SortedRows:
     """Return the rows that count, sorted; only losses whose minimiser is a mean have pseudo-outcomes."""
-    del prediction
+    del prediction, random_state
     raise OrthocalError(
         f"A band must be of an effect that is a mean of pseudo-outcomes; a {type(loss).__name__} (quantiles, expectiles) is not. "
         "Use the intervals of the bins of `assess` instead."
@@ -183,13 +185,14 @@ def sorted_rows(loss: Loss, prediction: Floats) -> SortedRows:
 
 
 @sorted_rows.register
-def _(loss: QuadraticLoss, prediction: Floats) -> SortedRows:
+def _(loss: QuadraticLoss, prediction: Floats, random_state: int) -> SortedRows:
     if is_ratio(loss) or bool((loss.denominator < 0).any()):
         raise OrthocalError(
             "A band must be of an effect that is a mean of pseudo-outcomes; this one is a ratio of means. "
             "Use the intervals of the bins of `assess` instead."
         )
-    counts = np.flatnonzero(loss.denominator > 0)
+    # In random order among ties: a table sorted by arm or outcome would put rows beside others that share their noise.
+    counts = np.random.default_rng(random_state).permutation(np.flatnonzero(loss.denominator > 0))
     order = counts[sorting_order(prediction[counts])]
     groups = None if loss.groups is None else loss.groups[order]
     weight = loss.denominator[order]
