@@ -7,7 +7,7 @@ import pandas as pd
 import pytest
 
 import orthocal
-from orthocal.assessment.band_intervals import SortedRows, local_residuals, tied_starts
+from orthocal.assessment.band_intervals import BandRows, local_residuals, tied_starts
 from orthocal.assessment.effect_band import EffectBand, effect_band
 from orthocal.errors import OrthocalError
 from orthocal.losses import HingeLoss, QuadraticLoss
@@ -36,14 +36,14 @@ def test_residuals_by_hand():
     """A row in the middle against eight on each side; a slope cancels there, and the scale is the root of 1 + 1/16."""
     value = np.arange(40.0)
     value[20] += 1
-    residual = local_residuals(SortedRows(value, value, np.ones(40), None))
+    residual = local_residuals(BandRows(value, value, np.ones(40), None))
     assert residual[20] == pytest.approx(1 / np.sqrt(1 + 1 / 16))
     assert residual[35 - 4] == pytest.approx(0)
 
 
 def test_what_a_cluster_shares_does_not_cancel():
     shock = np.repeat(np.random.default_rng(0).standard_normal(40), 5)
-    residual = local_residuals(SortedRows(np.zeros(200), shock, np.ones(200), np.repeat(np.arange(40), 5)))
+    residual = local_residuals(BandRows(np.zeros(200), shock, np.ones(200), np.repeat(np.arange(40), 5)))
     assert np.mean(residual**2) == pytest.approx(np.var(shock), rel=0.3)
 
 

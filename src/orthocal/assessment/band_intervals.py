@@ -28,8 +28,8 @@ BATCH_SIZE = 2_000_000
 
 
 @dataclass(frozen=True, eq=False)
-class SortedRows:
-    """Rows sorted by prediction: pseudo-outcomes, weights and cluster codes (None: every row is its own cluster)."""
+class BandRows:
+    """Rows sorted by prediction: pseudo-outcomes, weights and cluster codes from 0 on (None: every row is its own cluster)."""
 
     prediction: Floats
     value: Floats
@@ -89,7 +89,7 @@ def tied_starts(prediction: Floats, length: int = CELL) -> Integers:
     return np.asarray(starts[(starts == 0) | (starts <= len(prediction) - length)], dtype=np.int64)
 
 
-def sums_of(rows: SortedRows, starts: Integers, residual: Floats) -> CellSums:
+def cell_sums(rows: BandRows, starts: Integers, residual: Floats) -> CellSums:
     """Return the sums of cells that start at `starts`; `residual` is the noise of each row."""
     cell = np.repeat(np.arange(len(starts)), np.diff(np.append(starts, len(rows.value))))
     weighted, noise = rows.weight * rows.value, rows.weight * residual
@@ -117,11 +117,10 @@ def _by_cluster(cell: Integers, value: Floats, groups: Integers | None) -> Any:
         squares = np.sqrt(np.bincount(cell, value**2))
         own = np.arange(len(squares))
         return csr_array(coo_array((squares, (own, own))))
-    code = np.unique(groups, return_inverse=True)[1]
-    return csr_array(coo_array((value, (cell, code))))
+    return csr_array(coo_array((value, (cell, groups))))
 
 
-def local_residuals(rows: SortedRows) -> Floats:
+def local_residuals(rows: BandRows) -> Floats:
     r"""Return :math:`e_i = (\chi_i - m_i) / \sqrt{1 + s_i}`: m the mean of the neighbours, s what their noise adds.
 
     The neighbours are `REACH` rows on each side, their two means averaged, so that a slope cancels. They are of other clusters:
@@ -153,7 +152,7 @@ def _neighbours(value: Floats, weight: Floats, code: Integers) -> tuple[Floats, 
     return means.sum(axis=0) / count, shares.sum(axis=0) / count**2
 
 
-def binned_residuals(rows: SortedRows, starts: Integers) -> Floats:
+def binned_residuals(rows: BandRows, starts: Integers) -> Floats:
     """Return the residual of each row from the mean of its bin."""
     mean = np.add.reduceat(rows.weight * rows.value, starts) / np.add.reduceat(rows.weight, starts)
     return np.asarray(rows.value - np.repeat(mean, np.diff(np.append(starts, len(rows.value)))))

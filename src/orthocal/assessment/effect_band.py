@@ -13,14 +13,14 @@ from orthocal.arrays import Floats, Integers, sorting_order, step_of
 from orthocal.assessment.band_intervals import (
     AROUND,
     LEAST,
+    BandRows,
     IntervalMeans,
-    SortedRows,
     binned_residuals,
+    cell_sums,
     critical_values,
     growing_lengths,
     interval_means,
     local_residuals,
-    sums_of,
     tied_starts,
 )
 from orthocal.calibrators import Histogram
@@ -160,7 +160,7 @@ def effect_band(
     rows = sorted_rows(loss, as_numbers(prediction, "prediction", len(loss)), random_state)
     starts = tied_starts(rows.prediction) if bins is None else _bin_starts(rows, bins)
     residual = local_residuals(rows) if bins is None else binned_residuals(rows, starts)
-    cells = sums_of(rows, starts, residual)
+    cells = cell_sums(rows, starts, residual)
     shape = (growing_lengths(len(starts)), AROUND) if bins is None else ([1], 0)
     means = interval_means(cells, *shape)
     if not len(means.mean):
@@ -175,7 +175,7 @@ def effect_band(
 
 
 @singledispatch
-def sorted_rows(loss: Loss, prediction: Floats, random_state: int) -> SortedRows:
+def sorted_rows(loss: Loss, prediction: Floats, random_state: int) -> BandRows:
     """Return the rows that count, sorted; only losses whose minimiser is a mean have pseudo-outcomes."""
     del prediction, random_state
     raise OrthocalError(
@@ -185,7 +185,7 @@ def sorted_rows(loss: Loss, prediction: Floats, random_state: int) -> SortedRows
 
 
 @sorted_rows.register
-def _(loss: QuadraticLoss, prediction: Floats, random_state: int) -> SortedRows:
+def _(loss: QuadraticLoss, prediction: Floats, random_state: int) -> BandRows:
     if is_ratio(loss) or bool((loss.denominator < 0).any()):
         raise OrthocalError(
             "A band must be of an effect that is a mean of pseudo-outcomes; this one is a ratio of means. "
@@ -194,12 +194,12 @@ def _(loss: QuadraticLoss, prediction: Floats, random_state: int) -> SortedRows:
     # In random order among ties: a table sorted by arm or outcome would put rows beside others that share their noise.
     counts = np.random.default_rng(random_state).permutation(np.flatnonzero(loss.denominator > 0))
     order = counts[sorting_order(prediction[counts])]
-    groups = None if loss.groups is None else loss.groups[order]
+    groups = None if loss.groups is None else np.unique(loss.groups[order], return_inverse=True)[1].astype(np.int64)
     weight = loss.denominator[order]
-    return SortedRows(prediction[order], loss.numerator[order] / weight, weight, groups)
+    return BandRows(prediction[order], loss.numerator[order] / weight, weight, groups)
 
 
-def _bin_starts(rows: SortedRows, edges: Floats) -> Integers:
+def _bin_starts(rows: BandRows, edges: Floats) -> Integers:
     """Return where each bin that holds rows starts."""
     return np.unique(step_of(rows.prediction, np.asarray(edges)), return_index=True)[1].astype(np.int64)
 

@@ -20,6 +20,9 @@ from orthocal.joint_maps import JointMap
 from orthocal.mapfile import about, load
 from orthocal.maps import Map
 
+BAND = "band"
+"""What a map file says of its map's band stands under this name."""
+
 
 def apply(options: ApplyOptions) -> None:
     """Add a column of calibrated predictions to a table."""
@@ -48,12 +51,12 @@ def apply(options: ApplyOptions) -> None:
 
 def _band(known: Mapping[str, Any]) -> EffectBand:
     """Return the band that a map file holds."""
-    if "band" not in known:
+    if BAND not in known:
         raise OrthocalError(
             "`--interval` must go with a map file that holds a band; this one has none. Save the calibration of a study in "
             "memory whose effect is a mean, of one contrast."
         )
-    return EffectBand.from_dict(known["band"])
+    return EffectBand.from_dict(known[BAND])
 
 
 def _columns(fitted: Map | JointMap, named: Sequence[str] | None, known: Mapping[str, Any]) -> list[str]:
@@ -87,7 +90,8 @@ def export(options: ExportOptions) -> None:
         if not out.parent.is_dir():
             raise OrthocalError(f"The folder {out.parent} must exist; it does not. Create it first.")
     if "about" in inspect.signature(EXPORTS[form]).parameters:
-        given["about"] = about(options.map_file)
+        known = about(options.map_file)
+        given["about"] = {name: known[name] for name in known if name != BAND}  # it is long, and no part of the map
     text = EXPORTS[form](fitted, **given).rstrip("\n")
     if out is None:
         typer.echo(text)

@@ -153,7 +153,8 @@ class Calibration:
 
         Refused with a sentence for effects that are no means (quantiles, expectiles, ratios), on Dask, and with too few rows.
         """
-        assert self.study is not None  # noqa: S101
+        if self.study is None:
+            raise OrthocalError("A band must have the rows of a study; there is none. Call Study.calibrate.")
         return self.study.rows.band(self.prediction, self.band_edges, self.before.level)
 
     @property
