@@ -12,15 +12,23 @@ pytestmark = pytest.mark.slow
 DRAWS = 300
 
 
+def width(band, prediction):
+    """Average over rows where both ends exist."""
+    return np.nanmean(np.diff(band.interval(prediction), axis=0))
+
+
 @pytest.mark.parametrize("n", [1000, 4000])
 @pytest.mark.parametrize("shape", SHAPES)
 @pytest.mark.parametrize("rows", ROWS)
 def test_the_whole_curve_is_held(rows, shape, n):
-    """At least 93% of draws, less two standard errors of their share (0.9295 at 95%, in 300 draws)."""
-    kept = []
+    """A coverage of 95% shows 92.5% or less in 300 draws once in forty times."""
+    kept, widths = [], []
     for draw in range(DRAWS):
         prediction, loss, truth = drawn(rows, shape, n, np.random.default_rng([draw, n]))
-        kept.append(holds(effect_band(prediction, loss, draws=500), prediction, truth))
+        band = effect_band(prediction, loss, draws=500)
+        kept.append(holds(band, prediction, truth))
+        widths.append(width(band, prediction))
+    print(f"{rows}, {shape}, {n} rows: held in {np.mean(kept):.3f}, width {np.mean(widths):.2f}")
     assert np.mean(kept) >= 0.925
 
 
@@ -47,8 +55,9 @@ def test_it_is_not_much_wider_than_the_intervals_of_bins():
             prediction, loss, _ = drawn("alone", shape, 4000, np.random.default_rng(draw))
             edges = Histogram(bins=20).fit(prediction, loss).map_.edges
             bands = effect_band(prediction, loss), effect_band(prediction, loss, bins=edges)
-            widths.append([np.nanmean(np.diff(band.interval(prediction), axis=0)) for band in bands])
+            widths.append([width(band, prediction) for band in bands])
         ours, theirs = np.mean(widths, axis=0)
+        print(f"{shape}: width {ours:.3f}, of bins {theirs:.3f}")
         assert ours <= 1.6 * theirs
 
 
@@ -64,4 +73,5 @@ def test_with_nuisances_that_are_learnt(n):
         calibrator = orthocal.CausalCalibrator(method="isotonic", learners=learners, random_state=draw)
         calibrator.fit(data.X, data.y, treatment=data.treatment, prediction=data.effect)
         kept.append(holds(calibrator.band_, data.effect, data.effect))
+    print(f"learnt nuisances, {n} rows: held in {np.mean(kept):.3f}")
     assert np.mean(kept) >= 0.9
