@@ -12,6 +12,8 @@ from orthocal.assessment import assess as assess
 from orthocal.assessment import compare as compare
 from orthocal.assessment.audit import Audit as Audit
 from orthocal.assessment.audit import audit as audit
+from orthocal.assessment.effect_band import EffectBand as EffectBand
+from orthocal.assessment.effect_band import effect_band as effect_band
 from orthocal.calibration import CausalCalibrator as CausalCalibrator
 from orthocal.calibration import CrossCalibratedModel as CrossCalibratedModel
 from orthocal.calibrators import Auto as Auto

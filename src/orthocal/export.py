@@ -20,7 +20,7 @@ from orthocal.group_maps import GroupMap
 from orthocal.joint_export import joint_python, joint_sql
 from orthocal.joint_maps import JointMap
 from orthocal.mapfile import to_json
-from orthocal.maps import AffineMap, IdentityMap, MixtureMap, SigmoidMap, SplineMap, StepMap
+from orthocal.maps import AffineMap, IdentityMap, MixtureMap, OpenStepMap, SigmoidMap, SplineMap, StepMap
 from orthocal.sql_text import identifier, is_finite, literal, search
 
 LARGEST_SCORE = 700.0
@@ -172,6 +172,12 @@ def _(map: AffineMap) -> list[str]:  # noqa: A002
 @sql_of.register
 def _(map: StepMap, name: str) -> str:  # noqa: A002
     return search(f"{name} <=", [literal(edge) for edge in map.edges], [literal(value) for value in map.values])
+
+
+@sql_of.register
+def _(map: OpenStepMap, name: str) -> str:  # noqa: A002
+    values = ["NULL" if np.isnan(value) else literal(value) for value in map.values]
+    return search(f"{name} <=", [literal(edge) for edge in map.edges], values)
 
 
 @python_of.register

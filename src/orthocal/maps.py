@@ -81,6 +81,46 @@ class StepMap:
         return self.values[step_of(as_numbers(prediction, "prediction"), self.edges)]
 
 
+@dataclass(frozen=True, eq=False)
+class OpenStepMap:
+    """A step function that is not known everywhere: one end of a band.
+
+    Parameters
+    ----------
+    edges : array of shape (blocks - 1,)
+        Upper ends of all blocks but the last, increasing.
+    values : array of shape (blocks,)
+        NaN where the end is open.
+
+    Examples
+    --------
+    >>> OpenStepMap([0.0], [float("nan"), 2.0]).predict([0.0, 1.0])
+    array([nan,  2.])
+    """
+
+    edges: Floats
+    values: Floats
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "values", np.asarray(self.values, dtype=np.float64))
+        known = StepMap(self.edges, np.nan_to_num(self.values, nan=0.0, posinf=np.inf, neginf=-np.inf))
+        object.__setattr__(self, "edges", known.edges)
+
+    def predict(self, prediction: Any) -> Floats:
+        """End of the band at each prediction; NaN where it is open."""
+        return self.values[step_of(as_numbers(prediction, "prediction"), self.edges)]
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return edges and values as lists, None where the end is open."""
+        known = [None if np.isnan(value) else value for value in self.values.tolist()]
+        return {"edges": self.edges.tolist(), "values": known}
+
+    @classmethod
+    def from_dict(cls, record: Any) -> OpenStepMap:
+        """Return the map that `to_dict` described."""
+        return cls(record["edges"], np.array(record["values"], dtype=np.float64))
+
+
 @dataclass(frozen=True)
 class SigmoidMap:
     """The map lower + (upper - lower) / (1 + exp(-(intercept + slope * prediction)))."""

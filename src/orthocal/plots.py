@@ -11,6 +11,7 @@ import numpy as np
 from orthocal.arrays import Floats
 from orthocal.assessment import Assessment
 from orthocal.assessment.bin_table import hull, reaches
+from orthocal.assessment.effect_band import EffectBand
 from orthocal.assessment.status import SHARE
 from orthocal.decisions.pictures import budget_curve, policy_values, top_shares
 from orthocal.drawing import ACCENT, GREY, INK
@@ -37,6 +38,7 @@ __all__ = [
     "policy_values",
     "reliability",
     "residuals",
+    "shaded_band",
     "survival_curves",
     "top_shares",
 ]
@@ -100,15 +102,31 @@ def overlay(before: Assessment, after: Assessment, ax: Axes | None = None) -> Ax
     return ax
 
 
-def calibration_map(fitted: Map, predictions: Any, ax: Axes | None = None) -> Axes:
-    """Draw what the map does to predictions, against doing nothing."""
+def calibration_map(fitted: Map, predictions: Any, ax: Axes | None = None, band: EffectBand | None = None) -> Axes:
+    """Draw what the map does to predictions, against doing nothing; with the band of the average effect where one is given."""
     ax = _axes(ax, (5.2, 4.4))
     low, high = float(np.min(predictions)), float(np.max(predictions))
     grid = np.linspace(low, high, 801)
+    if band is not None:
+        shaded_band(band, predictions, ax)
     ax.plot(grid, grid, color=GREY, linewidth=1, linestyle=(0, (5, 3)), label="unchanged")
     ax.plot(grid, fitted.predict(grid), color=ACCENT, linewidth=2, label="map")
     ax.set(xlabel="prediction", ylabel="calibrated prediction")
     ax.legend(frameon=False)
+    ax.spines[["top", "right"]].set_visible(False)
+    return ax
+
+
+def shaded_band(band: EffectBand, predictions: Any, ax: Axes | None = None) -> Axes:
+    """Draw the band for the average effect of people with the same prediction; where an end is open, only the other."""
+    ax = _axes(ax, (5.2, 4.4))
+    grid = np.linspace(float(np.min(predictions)), float(np.max(predictions)), 801)
+    low, high = band.interval(grid)
+    label = f"{100 * band.level:g}% band of the average effect\nof people {band.whom}"
+    ax.fill_between(grid, low, high, color=ACCENT, alpha=0.16, linewidth=0, label=label)
+    for end in (low, high):
+        ax.plot(grid, end, color=ACCENT, linewidth=0.8, alpha=0.7)
+    ax.set(xlabel="prediction", ylabel="average effect")
     ax.spines[["top", "right"]].set_visible(False)
     return ax
 

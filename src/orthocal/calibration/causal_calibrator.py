@@ -6,10 +6,10 @@ from collections.abc import Mapping
 from functools import cached_property
 from typing import Any, Self, cast
 
-import numpy as np
 from sklearn.base import BaseEstimator
 
 from orthocal.arrays import Floats
+from orthocal.calibration.bands import boxed_share, fitted_band, interval_of
 from orthocal.calibration.effect_models import given_or_asked, prediction_of
 from orthocal.calibration.guarantee import Guarantee, Outcomes, guarantee_of
 from orthocal.calibration.schemes import SCHEMES, Plan, out_of_fold
@@ -73,6 +73,8 @@ class CausalCalibrator(BaseEstimator):  # type: ignore[misc]
         The calibration map; ``orthocal.save(map_, path)`` keeps it.
     calibrator_ : calibrator
         The fitted calibrator; of ``"auto"``, its ``choice_``, ``weights_``, ``reason_`` and ``trials_``.
+    band_ : EffectBand
+        Of the average effect of people with the same prediction, never of a person's own effect; `interval` reads it.
     boxed_ : float
         Share of the fitted rows whose calibrated prediction sits on a bound of the loss (quantiles and expectiles).
     loss_ : Loss
@@ -103,6 +105,7 @@ class CausalCalibrator(BaseEstimator):  # type: ignore[misc]
 
     effect, get_params = EffectParameter(), parameters_of
     __sklearn_tags__, _repr_html_, _repr_mimebundle_ = tags_of, html_of, mime_bundle_of
+    band_, interval, boxed_ = fitted_band, interval_of, boxed_share
 
     def __init__(
         self,
@@ -171,7 +174,8 @@ class CausalCalibrator(BaseEstimator):  # type: ignore[misc]
         plan = Plan(effect=self._chosen_effect, recipe=recipe, **settings)
         learnt, calibrator = SCHEMES[self.scheme](plan, observations, X, nuisances)
         # Nothing is kept of a fit that failed, and nothing is left of the fit before.
-        self.__dict__.pop("honest_prediction_", None)
+        for made in ("honest_prediction_", "band_"):
+            self.__dict__.pop(made, None)
         self.learnt_: Orthogonal = learnt
         self.calibrator_: Calibrator = calibrator
         self.map_: Map = calibrator.map_
@@ -270,12 +274,6 @@ class CausalCalibrator(BaseEstimator):  # type: ignore[misc]
             )
         fold = self._require_fitted().learnt_.map_fold
         return out_of_fold(self.fitted_method_, self.prediction_, self.loss_, self.fitted_refinements_, fold)
-
-    @property
-    def boxed_(self) -> float:
-        """Share of the fitted rows whose calibrated prediction sits on a bound of the loss."""
-        (low, high), after = self.loss_.bounds, self.map_.predict(self.prediction_)
-        return float(np.mean((after <= low) | (after >= high)))
 
     def guarantee(self, delta: float = 0.05, *, outcome_range: tuple[float, float] | None = None) -> Guarantee:
         """Return a bound on the calibration error that holds with probability 1 - `delta` (scheme "three-way" only).

@@ -7,11 +7,12 @@ from typing import Any
 
 import typer
 
+from orthocal.assessment.effect_band import EffectBand
 from orthocal.cli.options import ApplyOptions, ExportOptions
 from orthocal.cli.screen import counting_rows, say
 from orthocal.errors import OrthocalError, require_one_of
 from orthocal.export import EXPORTS
-from orthocal.files.applied import ANYWHERE
+from orthocal.files.applied import ANYWHERE, Applied
 from orthocal.files.atomic import new_file, require_new, settle
 from orthocal.files.streams import STANDARD, add_calibrated
 from orthocal.formats import between
@@ -19,20 +20,26 @@ from orthocal.joint_maps import JointMap
 from orthocal.mapfile import about, load
 from orthocal.maps import Map
 
+BAND = "band"
+"""What a map file says of its map's band stands under this name."""
+
 
 def apply(options: ApplyOptions) -> None:
     """Add a column of calibrated predictions to a table."""
     data, out = options.data, options.out
     fitted, known = _loaded(options.map_file), about(options.map_file)
     names = _columns(fitted, options.prediction, known)
+    band = _band(known) if options.interval else None
     if out != STANDARD:
         _require_new(out, {"data": data, "map": options.map_file}, options.overwrite)
     ranges = known.get("fitted_ranges", [known.get("fitted_range", ANYWHERE)] * len(names))
     ends = [(float(low), float(high)) for low, high in ranges]
     with counting_rows(None) as tell:
-        added = add_calibrated(fitted, data, out, names, tell, ends=ends, overwrite=options.overwrite)
-    new = ", ".join(f"{name}_calibrated" for name in names)
-    say(f"Wrote {out}: {added.rows:,} rows, {'column' if len(names) == 1 else 'columns'} {new}.")
+        added = add_calibrated(fitted, data, out, names, tell, ends=ends, band=band, overwrite=options.overwrite)
+    new = Applied(fitted, ends, band).new_columns(names)
+    say(f"Wrote {out}: {added.rows:,} rows, {'column' if len(new) == 1 else 'columns'} {', '.join(new)}.")
+    if band is not None:
+        say(f"The intervals ({100 * band.level:g}%, over all predictions at once) are {band.meaning}.")
     if added.missing:
         say(f"{added.missing:,} rows lack {' or '.join(names)}, and have no calibrated prediction.")
     if added.outside:
@@ -40,6 +47,16 @@ def apply(options: ApplyOptions) -> None:
             f"{added.outside:,} {'predictions lie' if len(names) == 1 else 'rows have predictions'} outside the range the map "
             f"was fitted on, {' or '.join(between(one) for one in ends)}: nothing was verified there."
         )
+
+
+def _band(known: Mapping[str, Any]) -> EffectBand:
+    """Return the band that a map file holds."""
+    if BAND not in known:
+        raise OrthocalError(
+            "`--interval` must go with a map file that holds a band; this one has none. Save the calibration of a study in "
+            "memory whose effect is a mean, of one contrast."
+        )
+    return EffectBand.from_dict(known[BAND])
 
 
 def _columns(fitted: Map | JointMap, named: Sequence[str] | None, known: Mapping[str, Any]) -> list[str]:
@@ -73,7 +90,8 @@ def export(options: ExportOptions) -> None:
         if not out.parent.is_dir():
             raise OrthocalError(f"The folder {out.parent} must exist; it does not. Create it first.")
     if "about" in inspect.signature(EXPORTS[form]).parameters:
-        given["about"] = about(options.map_file)
+        known = about(options.map_file)
+        given["about"] = {name: known[name] for name in known if name != BAND}  # it is long, and no part of the map
     text = EXPORTS[form](fitted, **given).rstrip("\n")
     if out is None:
         typer.echo(text)

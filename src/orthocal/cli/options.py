@@ -248,6 +248,13 @@ class ApplyOptions:
     ]
     prediction: Prediction = None
     out: Annotated[Path, option("--out", "Table to write: .csv, .csv.gz or .parquet; - writes CSV to standard output.")]
+    interval: Annotated[
+        bool,
+        option(
+            "--interval",
+            "Add columns _lower and _upper: for the average effect of people with that prediction, never a person's own.",
+        ),
+    ] = False
     overwrite: Overwrite = False
 
 

@@ -33,16 +33,25 @@ ANYWHERE: Ends = (-np.inf, np.inf)
 
 @dataclass(frozen=True, eq=False)
 class Applied:
-    """A map, and the range of predictions it was fitted on, one for each column of predictions."""
+    """A map, the range of predictions it was fitted on, one for each column of predictions, and perhaps its band."""
 
     fitted: Any
     ends: Sequence[Ends]
+    band: Any = None
+
+    def new_columns(self, predictions: Sequence[str]) -> list[str]:
+        """Return the names of the columns that are added."""
+        ends = [] if self.band is None else [f"{name}_{end}" for name in predictions for end in ("lower", "upper")]
+        return [*(f"{name}_calibrated" for name in predictions), *ends]
 
     def to(self, predictions: Floats) -> tuple[Floats, Added]:
-        """Return the calibrated predictions, missing where a prediction is, and what is to be counted."""
+        """Return the new columns, missing where a prediction is or an end is open, and what is to be counted."""
         known = ~np.isnan(predictions).any(axis=1)
-        values = np.full(predictions.shape, np.nan)
-        values[known] = calibrated_columns(self.fitted, predictions[known])
+        found = [calibrated_columns(self.fitted, predictions[known])]
+        if self.band is not None:  # of one column: a joint map has none
+            found.append(np.column_stack(self.band.interval(predictions[known, 0])))
+        values = np.full((len(predictions), sum(columns.shape[1] for columns in found)), np.nan)
+        values[known] = np.column_stack(found)
         low, high = np.array(self.ends).T
         outside = int(((predictions < low) | (predictions > high)).any(axis=1).sum())
         return values, Added(len(predictions), int((~known).sum()), outside)

@@ -54,6 +54,7 @@ def add_calibrated(
     tell: Callable[[int], None] = lambda _: None,
     *,
     ends: Sequence[Ends] = (),
+    band: Any = None,
     overwrite: bool = False,
 ) -> Added:
     """Copy a table with a column of calibrated predictions for each of predictions, and return how many rows it has.
@@ -71,6 +72,8 @@ def add_calibrated(
         Receives the number of rows done.
     ends : sequence of (float, float), optional
         The ranges of predictions that the map was fitted on; those beyond them are counted.
+    band : EffectBand, optional
+        Adds columns ``_lower`` and ``_upper``: for the average effect of people with that prediction, never for a person's own.
     overwrite : bool, default False
         Whether a file that exists may be replaced.
     """
@@ -80,7 +83,7 @@ def add_calibrated(
         require_file(source)
     with _finished(target, overwrite) as unfinished, _readable(source):
         added = Added()
-        for done in copy(Applied(fitted, ends or [ANYWHERE] * len(names)), source, unfinished, names):
+        for done in copy(Applied(fitted, ends or [ANYWHERE] * len(names), band), source, unfinished, names):
             added = added.merge(done)
             tell(added.rows)
         if added.rows == 0:
@@ -110,7 +113,7 @@ def _copy_text(applied: Applied, source: Path, target: Path, predictions: Sequen
         reader = filter(None, csv.reader(read, strict=True))  # empty lines are no rows
         writer = csv.writer(write, lineterminator="\n")
         header = next(reader, [])
-        names, places = _checked(header, source, predictions)
+        names, places = _checked(header, source, predictions, applied)
         writer.writerow(names)
         first, columns = 0, [header.index(name) for name in predictions]
         while rows := list(islice(reader, TEXT_BATCH)):
@@ -134,7 +137,7 @@ def _copy_batches(applied: Applied, source: Path, target: Path, predictions: Seq
 
     reading, writing = _format(source)[0], _format(target)[1]
     with reading(source) as (schema, batches):
-        names, places = _checked(schema.names, source, predictions)
+        names, places = _checked(schema.names, source, predictions, applied)
         fields = [schema.field(k) if k < len(schema) else None for k in range(len(names))]
         for place in places:
             fields[place] = pa.field(names[place], pa.float64())
@@ -170,12 +173,14 @@ def _are_nan(column: Any) -> Any:
     return np.asarray(compute.fill_null(compute.is_nan(column), False))
 
 
-def _checked(names: list[str], source: Path, predictions: Sequence[str]) -> tuple[list[str], list[int]]:
+def _checked(
+    names: list[str], source: Path, predictions: Sequence[str], applied: Applied
+) -> tuple[list[str], list[int]]:
     """Return the names of all columns and the places of the new ones: last, or where one of that name is."""
     require_different(names, source)
     for prediction in predictions:
         require_column(names, prediction, "prediction")
-    new = [f"{prediction}_calibrated" for prediction in predictions]
+    new = applied.new_columns(predictions)
     wide = [*names, *(name for name in new if name not in names)]
     return wide, [wide.index(name) for name in new]
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
+from functools import partial
 from html import escape
 from itertools import count
 from typing import Any
@@ -41,7 +42,9 @@ def comparison_html(comparison: Comparison) -> str:
 def calibration_html(done: Any) -> str:
     """Return the recommendation, the figures and the checks of a calibration, and what its map does."""
     notes = [str(check) for check in done.checks if check.result != "passed"]
-    picture = _drawn("Calibration map", calibration_map, done.map, done.before.predictions)
+    picture = _drawn(
+        "Calibration map", partial(calibration_map, band=done.band_or_none), done.map, done.before.predictions
+    )
     return fragment("Calibration", str(done.recommendation), calibration_figures(done)[1:], notes, picture)
 
 

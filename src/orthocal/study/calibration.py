@@ -5,18 +5,21 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
+from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from orthocal.arrays import Integers
+from orthocal.arrays import Floats, Integers
 from orthocal.assessment import Assessment, Comparison
+from orthocal.assessment.effect_band import EffectBand
 from orthocal.assessment.parts import Check
 from orthocal.assessment.records import Settings
 from orthocal.assessment.sentences import story
 from orthocal.calibrators import Calibrator
 from orthocal.effects.description import words_of
 from orthocal.engines.protocol import Engine, JudgedMap
+from orthocal.errors import OrthocalError
 from orthocal.mapfile import save
 from orthocal.maps import IdentityMap, Map
 from orthocal.study.recommendation import (
@@ -76,6 +79,8 @@ class Calibration:
         The lowest and the highest prediction that the map which ships was fitted on.
     fitted_rows : int
         How many rows the verified map was fitted on.
+    band_edges : array or None
+        Edges of the bins whose averages `band` is of; None where the effect must not decrease in the prediction.
     about : dict
         What it is a map of, as `save` writes it into the file.
     prediction : array or str
@@ -111,6 +116,7 @@ class Calibration:
     bound: float = 0.0
     fitted_range: tuple[float, float]
     fitted_rows: int
+    band_edges: Floats | None = None
     about: Mapping[str, Any] = field(default_factory=dict)
     prediction: Any = field(default=None, repr=False)
     study: StudyDefinition | None = field(default=None, repr=False)
@@ -141,14 +147,37 @@ class Calibration:
 
         return calibration_summary(self)
 
+    @cached_property
+    def band(self) -> EffectBand:
+        """The band of all rows for the average effect of people with the same prediction, never for a person's own effect.
+
+        Refused with a sentence for effects that are no means (quantiles, expectiles, ratios), on Dask, and with too few rows.
+        """
+        if self.study is None:
+            raise OrthocalError("A band must have the rows of a study; there is none. Call Study.calibrate.")
+        return self.study.rows.band(self.prediction, self.band_edges, self.before.level)
+
+    @property
+    def band_or_none(self) -> EffectBand | None:
+        """The band, or None where it is refused."""
+        try:
+            return self.band
+        except OrthocalError:
+            return None
+
     def table(self) -> Any:
-        """Return the study's table with a column of calibrated predictions, ``<prediction>_calibrated``."""
+        """Return the study's table with the calibrated predictions, ``<prediction>_calibrated``, and their intervals.
+
+        ``<prediction>_lower`` and ``<prediction>_upper`` are the ends of `band`, for the average effect of people with that
+        prediction, never for a person's own effect: missing where an end is open, left out where there is no band.
+        """
         assert self.study is not None  # noqa: S101
-        return self.study.rows.with_calibrated(self.name, self.map, self.prediction)
+        return self.study.rows.with_calibrated(self.name, self.map, self.prediction, self.band_or_none)
 
     def save(self, path: str | os.PathLike[str]) -> None:
-        """Write the map that ships as JSON, with what it is a map of: effect, column, range, rows, date, status."""
-        save(self.map, path, about=self.about)
+        """Write the map that ships as JSON, with what it is a map of: effect, column, range, rows, date, status, band."""
+        band = self.band_or_none
+        save(self.map, path, about={**self.about, **({} if band is None else {"band": band.to_dict()})})
 
     def report(self, path: str | Path, *, title: str | None = None, how: Any = None) -> None:
         """Write one self-contained HTML page; see `orthocal.report`."""

@@ -8,7 +8,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from orthocal.arrays import Floats
 from orthocal.assessment import Assessment
+from orthocal.assessment.effect_band import EffectBand
 from orthocal.assessment.parts import Check
 from orthocal.calibrators import Calibrator
 from orthocal.engines.protocol import require_share
@@ -131,8 +133,17 @@ class DaskStudyRows:
                 f"`redraws` must be 0 on Dask; it is {redraws}. Draw the folds anew with another `random_state`."
             )
 
-    def with_calibrated(self, name: str, map_: Map, prediction: str) -> Any:
+    def band(self, prediction: str, bins: Floats | None, level: float) -> EffectBand:
+        """Refuse: neighbouring rows are compared."""
+        del prediction, bins, level
+        raise OrthocalError(
+            "A band must have rows in memory; this study's are on Dask. Make it of a sample: "
+            "Study(frame.sample(frac=0.01).compute(), ...)."
+        )
+
+    def with_calibrated(self, name: str, map_: Map, prediction: str, band: EffectBand | None = None) -> Any:
         """Return the frame with a column of calibrated predictions."""
+        del band  # on Dask there is none
         from orthocal.engines.dask.calibrator import calibrated_column
 
         return self.frame.assign(**{f"{name}_calibrated": calibrated_column(map_, self.frame[prediction])})

@@ -12,6 +12,7 @@ import numpy as np
 
 from orthocal.arrays import Booleans, Floats, Labels
 from orthocal.assessment import Assessment
+from orthocal.assessment.effect_band import EffectBand, effect_band
 from orthocal.assessment.parts import Check
 from orthocal.calibrators import Calibrator, new_calibrator
 from orthocal.engines.memory import MemoryEngine
@@ -189,9 +190,16 @@ class MemoryStudyRows:
         """A number of further draws."""
         require_whole(redraws, 0, "redraws")
 
-    def with_calibrated(self, name: str, map_: Map, prediction: Floats) -> Any:
-        """Return the table with a column of calibrated predictions."""
-        return self.with_columns({f"{name}_calibrated": map_.predict(prediction)})
+    def band(self, prediction: Floats, bins: Floats | None, level: float) -> EffectBand:
+        """Return the band of the average effect of people with the same prediction."""
+        return effect_band(prediction, self.engine.learnt.loss, bins=bins, level=level)
+
+    def with_calibrated(self, name: str, map_: Map, prediction: Floats, band: EffectBand | None = None) -> Any:
+        """Return the table with a column of calibrated predictions, and columns of the ends of a band."""
+        columns = {f"{name}_calibrated": map_.predict(prediction)}
+        if band is not None:
+            columns[f"{name}_lower"], columns[f"{name}_upper"] = band.interval(prediction)
+        return self.with_columns(columns)
 
     def with_columns(self, columns: Mapping[str, Floats]) -> Any:
         """Return the table with further columns."""

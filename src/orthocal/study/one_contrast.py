@@ -10,9 +10,10 @@ import numpy as np
 
 from orthocal.arrays import Floats
 from orthocal.assessment import Comparison
+from orthocal.assessment.effect_band import bins_of
 from orthocal.assessment.parts import Check
 from orthocal.assessment.records import Settings
-from orthocal.calibrators import Calibrator
+from orthocal.calibrators import Calibrator, new_calibrator
 from orthocal.decisions import Policy
 from orthocal.effects import Effect
 from orthocal.engines.memory import require_scores
@@ -102,7 +103,9 @@ class OneContrast:
                 redraws=redraws,
             )
             about = about_map(self.study, name, done)
-            found[name] = Calibration(name=name, about=about, prediction=own, study=self.study, **done)
+            edges = bins_of(new_calibrator(method), done["map"])
+            more = {"about": about, "prediction": own, "study": self.study, "band_edges": edges}
+            found[name] = Calibration(name=name, **more, **done)
             rows.remember(own, done["map"])
         return found if not isinstance(prediction, str) else found[prediction]
 

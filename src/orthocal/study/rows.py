@@ -5,7 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, Protocol
 
+from orthocal.arrays import Floats
 from orthocal.assessment import Assessment
+from orthocal.assessment.effect_band import EffectBand
 from orthocal.assessment.parts import Check
 from orthocal.calibrators import Calibrator
 from orthocal.maps import Map
@@ -87,8 +89,12 @@ class StudyRows(Protocol):
         """The whole job can be done again so many times."""
         ...
 
-    def with_calibrated(self, name: str, map_: Map, prediction: Any) -> Any:
-        """Return the table with a column of calibrated predictions."""
+    def band(self, prediction: Any, bins: Floats | None, level: float) -> EffectBand:
+        """Return the band of the average effect of people with the same prediction."""
+        ...
+
+    def with_calibrated(self, name: str, map_: Map, prediction: Any, band: EffectBand | None = None) -> Any:
+        """Return the table with a column of calibrated predictions, and columns of the ends of a band."""
         ...
 
     def with_columns(self, columns: Mapping[str, Any]) -> Any:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from orthocal.assessment import Assessment
+from orthocal.assessment.effect_band import EffectBand
 from orthocal.assessment.parts import Check
 from orthocal.formats import between, number, off_by, p_value, percent
 from orthocal.losses import Overlap
@@ -166,7 +167,7 @@ def reliability_picture(assessment: Assessment, name: str) -> Picture:
     return _of(plots.reliability(assessment), f"{_bins_in_words(assessment)}.", HOW_TO_READ, f"reliability-{name}")
 
 
-def map_picture(fitted: Map, assessment: Assessment) -> Picture:
+def map_picture(fitted: Map, assessment: Assessment, band: EffectBand | None = None) -> Picture:
     """Draw what the map does to the predictions there are."""
     from orthocal import plots
 
@@ -175,7 +176,9 @@ def map_picture(fitted: Map, assessment: Assessment) -> Picture:
     ends = fitted.predict([low, high])
     words = f"The map takes a prediction of {low:.4g} to {ends[0]:.4g} and one of {high:.4g} to {ends[1]:.4g}."
     caption = "Calibrated against original prediction; the dashed line leaves predictions as they are."
-    return _of(plots.calibration_map(fitted, predictions), words, caption, "map")
+    if band is not None:
+        caption += f" Shaded: {100 * band.level:g}% band {band.meaning}; it holds for all predictions at once."
+    return _of(plots.calibration_map(fitted, predictions, band=band), words, caption, "map")
 
 
 def forest_picture(assessment: Assessment, name: str) -> Picture:

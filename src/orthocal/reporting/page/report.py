@@ -188,7 +188,10 @@ def _job_sections(done: Calibration) -> list[Section]:
         Section("What was found", (shown_figures("Calibration", calibration_figures(done)[1:]),)),
         *checks_sections(done.checks),
         Section("Predicted and estimated effects", tuple(pictures)),
-        Section("What calibration does to a prediction", (map_picture(done.map, done.before), Text(ships), *reason)),
+        Section(
+            "What calibration does to a prediction",
+            (map_picture(done.map, done.before, done.band_or_none), Text(ships), *reason),
+        ),
         Section("Figures", (figures_table(verdicts), bins_table(last))),
         *_further(last, "after" if done.after is not None else "before"),
         Section("Use the map", (Text("Load the map and calibrate new predictions:"), Code(SNIPPET))),
