@@ -1,13 +1,22 @@
 """The band of the calibrated effect: hand arithmetic, ties, open ends, weights, clusters, refusals, and every door to it."""
 
 import json
+from dataclasses import replace
 
 import numpy as np
 import pandas as pd
 import pytest
 
 import orthocal
-from orthocal.assessment.band_intervals import BandRows, local_residuals, tied_starts
+from orthocal.assessment.band_intervals import (
+    AROUND,
+    BandRows,
+    cell_sums,
+    critical_values,
+    interval_means,
+    local_residuals,
+    tied_starts,
+)
 from orthocal.assessment.effect_band import EffectBand, effect_band
 from orthocal.errors import OrthocalError
 from orthocal.losses import HingeLoss, QuadraticLoss
@@ -45,6 +54,13 @@ def test_what_a_cluster_shares_does_not_cancel():
     shock = np.repeat(np.random.default_rng(0).standard_normal(40), 5)
     residual = local_residuals(BandRows(np.zeros(200), shock, np.ones(200), np.repeat(np.arange(40), 5)))
     assert np.mean(residual**2) == pytest.approx(np.var(shock), rel=0.3)
+
+
+def test_neighbours_are_of_other_clusters():
+    """Two clusters in turn, shocks -1 and 1: neighbours of the other cluster are 2 away, those of the own would bring it to 1."""
+    groups = np.tile([0, 1], 50)
+    residual = local_residuals(BandRows(np.zeros(100), 2.0 * groups - 1, np.ones(100), groups))
+    assert np.abs(residual[20:80]).min() > 1.8
 
 
 def test_cells_never_divide_ties():
@@ -106,9 +122,30 @@ def test_a_table_sorted_by_outcome_is_as_uncertain():
     assert other == pytest.approx(one, rel=0.25)
 
 
+def test_quiet_rows_take_the_noise_around_them_and_skewness_widens():
+    """Rows 480 to 543 (cells 15 and 16) show no noise of their own; by hand, kappa grows by skewness (kappa**2 - 1) / 6."""
+    noise = np.random.default_rng(0).exponential(size=1024) - 1
+    noise[480:544] = 0
+    rows = BandRows(np.arange(1024.0), noise, np.ones(1024), None)
+    cells = cell_sums(rows, tied_starts(rows.prediction), noise)
+    means = interval_means(cells, [2], AROUND)
+    assert means.error[means.first == 15] > 0.8 * np.median(means.error)
+    how = {"level": 0.95, "draws": 200, "random_state": 0}
+    many = np.full(len(means.mean), 1e9)
+    plain, widened = (critical_values(cells, one, many, **how) for one in (replace(means, skewness=0 * many), means))
+    np.testing.assert_allclose(widened - plain, means.skewness * (plain**2 - 1) / 6, rtol=1e-6)
+    assert np.median(means.skewness) == pytest.approx(2 / 8, rel=0.3)  # of 64 exponential rows
+
+
+def rare_outcome(rng, n):
+    """Noise of doubly robust pseudo-outcomes: 6% of the treated have an event, no one else."""
+    treated = rng.integers(0, 2, n)
+    return 2 * treated * ((rng.random(n) < 0.06) - 0.06)
+
+
 @pytest.mark.parametrize(
     "noise",
-    [lambda rng, n: 20 * (rng.random(n) < 0.05) - 1.0, lambda rng, n: rng.lognormal(0, 1, n) - np.exp(0.5)],
+    [rare_outcome, lambda rng, n: rng.lognormal(0, 1, n) - np.exp(0.5)],
     ids=["rare", "skewed"],
 )
 def test_skewed_noise(noise):
