@@ -89,7 +89,7 @@ def tied_starts(prediction: Floats, length: int = CELL) -> Integers:
     return np.asarray(starts[(starts == 0) | (starts <= len(prediction) - length)], dtype=np.int64)
 
 
-def cell_sums(rows: BandRows, starts: Integers, residual: Floats) -> CellSums:
+def interval_sums(rows: BandRows, starts: Integers, residual: Floats) -> CellSums:
     """Return the sums of cells that start at `starts`; `residual` is the noise of each row."""
     cell = np.repeat(np.arange(len(starts)), np.diff(np.append(starts, len(rows.value))))
     weighted, noise = rows.weight * rows.value, rows.weight * residual
