@@ -11,9 +11,9 @@ import orthocal
 from orthocal.assessment.band_intervals import (
     AROUND,
     BandRows,
-    cell_sums,
     critical_values,
     interval_means,
+    interval_sums,
     local_residuals,
     tied_starts,
 )
@@ -127,7 +127,7 @@ def test_quiet_rows_take_the_noise_around_them_and_skewness_widens():
     noise = np.random.default_rng(0).exponential(size=1024) - 1
     noise[480:544] = 0
     rows = BandRows(np.arange(1024.0), noise, np.ones(1024), None)
-    cells = cell_sums(rows, tied_starts(rows.prediction), noise)
+    cells = interval_sums(rows, tied_starts(rows.prediction), noise)
     means = interval_means(cells, [2], AROUND)
     assert means.error[means.first == 15] > 0.8 * np.median(means.error)
     how = {"level": 0.95, "draws": 200, "random_state": 0}

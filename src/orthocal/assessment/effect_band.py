@@ -16,10 +16,10 @@ from orthocal.assessment.band_intervals import (
     BandRows,
     IntervalMeans,
     binned_residuals,
-    cell_sums,
     critical_values,
     growing_lengths,
     interval_means,
+    interval_sums,
     local_residuals,
     tied_starts,
 )
@@ -160,7 +160,7 @@ def effect_band(
     rows = sorted_rows(loss, as_numbers(prediction, "prediction", len(loss)), random_state)
     starts = tied_starts(rows.prediction) if bins is None else _bin_starts(rows, bins)
     residual = local_residuals(rows) if bins is None else binned_residuals(rows, starts)
-    cells = cell_sums(rows, starts, residual)
+    cells = interval_sums(rows, starts, residual)
     shape = (growing_lengths(len(starts)), AROUND) if bins is None else ([1], 0)
     means = interval_means(cells, *shape)
     if not len(means.mean):
