@@ -68,7 +68,7 @@ def test_a_wrong_propensity_is_out_of_balance():
 def test_a_wrong_share_of_the_arm_is_found(covariates):
     check = results(trial(2000), covariates, propensity=1 / 3)["balance"]
     assert check.result == "failed"
-    assert check.sentence.startswith("the share of the arm: ")
+    assert check.sentence.startswith("The share of the arm: ")
 
 
 @pytest.mark.parametrize("arm", ["mens", "womens"])

@@ -6,10 +6,9 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-from orthocal import __version__
 from orthocal.formats import estimate, number, p_value, percent
 from orthocal.mapfile import write_text
-from orthocal.reporting.calibrations import checks_in_words
+from orthocal.reporting.calibrations import checks_in_words, shared_record
 from orthocal.reporting.figures import Figure, as_text
 from orthocal.reporting.notebook import fragment
 from orthocal.reporting.page.arms import arms_page
@@ -103,30 +102,8 @@ def arms_calibration_summary(done: ArmsCalibration) -> str:
 
 def arms_calibration_record(done: ArmsCalibration) -> dict[str, Any]:
     """Return a calibration of several arms as plain numbers, strings, lists and dicts."""
-
-    def plain(record: Any) -> Any:
-        return None if record is None else record.to_dict()
-
-    return {
-        "orthocal": __version__,
-        "map": dict(done.about),
-        "status": done.status,
-        "recommendation": {
-            "action": done.recommendation.action,
-            "reasons": list(done.recommendation.reasons),
-            "rows_needed": done.recommendation.rows_needed,
-        },
-        "checks": [vars(check) for check in done.checks],
-        "figures": [line._asdict() for line in arms_calibration_figures(done)],
-        "before": plain(done.before),
-        "after": plain(done.after),
-        "comparison": plain(done.comparison),
-        "prediction_over_average": plain(done.prediction_over_average),
-        "calibrated_over_average": plain(done.calibrated_over_average),
-        "average_effects": {str(arm): value for arm, value in done.averages.items()},
-        "verified_on_unseen_rows": done.after is not None,
-        "reason": done.reason,
-    }
+    averages = {str(arm): value for arm, value in done.averages.items()}
+    return {**shared_record(done, arms_calibration_figures(done)), "average_effects": averages}
 
 
 def arms_calibration_html(done: ArmsCalibration) -> str:

@@ -77,6 +77,15 @@ def _paragraphs(done: Calibration) -> Iterator[str]:
 
 def calibration_record(done: Calibration) -> dict[str, Any]:
     """Return a calibration as plain numbers, strings, lists and dicts, ready for JSON."""
+    return {
+        **shared_record(done, calibration_figures(done)),
+        "average_effect": done.average,
+        "errors_by_seed": [list(pair) for pair in done.redraws],
+    }
+
+
+def shared_record(done: Any, figures: Sequence[Figure]) -> dict[str, Any]:
+    """Return what calibrations of one contrast and of several arms have in common."""
 
     def plain(record: Any) -> Any:
         return None if record is None else record.to_dict()
@@ -91,14 +100,12 @@ def calibration_record(done: Calibration) -> dict[str, Any]:
             "rows_needed": done.recommendation.rows_needed,
         },
         "checks": [vars(check) for check in done.checks],
-        "figures": [line._asdict() for line in calibration_figures(done)],
+        "figures": [line._asdict() for line in figures],
         "before": plain(done.before),
         "after": plain(done.after),
         "comparison": plain(done.comparison),
         "prediction_over_average": plain(done.prediction_over_average),
         "calibrated_over_average": plain(done.calibrated_over_average),
-        "average_effect": done.average,
         "verified_on_unseen_rows": done.after is not None,
-        "errors_by_seed": [list(pair) for pair in done.redraws],
         "reason": done.reason,
     }
