@@ -503,3 +503,13 @@ def test_a_floor_that_no_arm_can_have(data):
     rows = observe(data.X, data.y, treatment=data.treatment)
     with pytest.raises(OrthocalError, match="`clip` must be below 1/3 where there are 3 arms; it is 0.4"):
         learn_cross(ArmMeans((0, 1, 2)), rows, data.X, None, 5, Recipe(FAST, clip=0.4, random_state=0))
+
+
+def test_only_the_arm_that_needs_the_floor_counts_as_clipped():
+    from orthocal.nuisances.cross_fit import clip_fitted
+
+    rows = observe(np.zeros((4, 1)), np.arange(4.0), treatment=np.array([0, 1, 2, 0]))
+    raw = {"propensity_0": np.full(4, 0.5), "propensity_1": np.full(4, 0.49), "propensity_2": np.full(4, 0.01)}
+    found = clip_fitted(ArmMeans((0, 1, 2)).nuisances(rows)[:1], dict(raw), {}, 0.05, np.zeros(4, dtype=np.int64))
+    assert found.clipped == {"propensity_0": 0.0, "propensity_1": 0.0, "propensity_2": 1.0}
+    np.testing.assert_allclose(sum(found.values.values()), 1.0)
