@@ -32,6 +32,7 @@ from orthocal.decisions import policy as policy
 from orthocal.effects import CATE as CATE
 from orthocal.effects import CATT as CATT
 from orthocal.effects import LATE as LATE
+from orthocal.effects import BoundedCATE as BoundedCATE
 from orthocal.effects import CausalDerivative as CausalDerivative
 from orthocal.effects import CVaRUnderTreatment as CVaRUnderTreatment
 from orthocal.effects import ExpectileUnderTreatment as ExpectileUnderTreatment
