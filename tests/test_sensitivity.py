@@ -138,7 +138,7 @@ def test_a_confounder_in_one_bin_is_stronger_there_than_overall():
     """Strength over all rows is not enough: the error can then lie below its lower bound."""
     hidden = Hidden([0.0, 0.0, 6.0], chance=((0.3, 0.3), (0.4, 0.4), (0.4, 0.8)))
     theta = hidden.truth  # perfect, but the estimated effect of the last cell is off
-    order, prediction, loss, scale = in_order(hidden, theta[hidden.x])
+    _, prediction, loss, scale = in_order(hidden, theta[hidden.x])
     path = error_path(prediction, loss, scale, 3)
     overall, largest = hidden.strength(), max(hidden.strength(hidden.x == cell) for cell in range(3))
     assert overall < largest
@@ -188,7 +188,9 @@ def largest_effect(strength, sign):
         above += [1.0 * (own & (a == 1)) - strength * odds * (own & (a == 0))]
         above += [odds / strength * (own & (a == 0)) - 1.0 * (own & (a == 1))]
     gain = VALUES[y1] - VALUES[y0]
-    found = linprog(-sign * gain, A_ub=np.array(above), b_ub=np.zeros(len(above)), A_eq=np.array(equal) * 1.0, b_eq=totals)
+    found = linprog(
+        -sign * gain, A_ub=np.array(above), b_ub=np.zeros(len(above)), A_eq=np.array(equal) * 1.0, b_eq=totals
+    )
     assert found.success
     return -sign * found.fun
 
@@ -248,7 +250,9 @@ def test_the_error_of_a_pair_is_the_distance_from_the_interval(theta):
     table = pair.bins(1)
     assert [float(table[name][0]) for name in ("lower", "upper")] == pytest.approx(list(ends))
     assert found.interval[0] <= found.lower <= max(ends[0] - theta, theta - ends[1], 0) + 1e-9
-    assert abs(near.residual[0]) == pytest.approx(min(abs(theta - ends[0]) if theta < ends[0] else abs(theta - ends[1]), far))
+    assert abs(near.residual[0]) == pytest.approx(
+        min(abs(theta - ends[0]) if theta < ends[0] else abs(theta - ends[1]), far)
+    )
     assert found.interval[1] >= far
 
 

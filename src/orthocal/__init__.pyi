@@ -59,6 +59,7 @@ from orthocal.mapfile import load as load
 from orthocal.mapfile import save as save
 from orthocal.orthogonal import orthogonal_loss as orthogonal_loss
 from orthocal.reporting.page import report as report
+from orthocal.sensitivity import Sensitivity as Sensitivity
 from orthocal.study import ArmsAssessment as ArmsAssessment
 from orthocal.study import ArmsCalibration as ArmsCalibration
 from orthocal.study import Calibration as Calibration

@@ -62,10 +62,10 @@ class BoundedCATE:
     equivariance: ClassVar[Equivariance] = DIFFERENCE
     words: ClassVar[Words] = Words(
         "The largest (smallest) effect among people alike in the covariates that unmeasured confounding of this strength allows.",
-        "squared loss on psi1 - psi0, psi = 1{arm} y + 1{not arm} rho + 1{arm} (1 - pi)/pi (H - rho), H = y/L + (1 - 1/L) T, T the "
-        "mean beyond the quantile at L/(L + 1), rho the mean of H",
-        "Whatever was not measured changes nobody's odds of treatment by more than the factor L, and everyone could have had either "
-        "level.",
+        "squared loss on psi1 - psi0, psi = 1{arm} y + 1{not arm} rho + 1{arm} (1 - pi)/pi (H - rho), H = y/L + (1 - 1/L) T, T "
+        "the mean beyond the quantile at L/(L + 1), rho the mean of H",
+        "Whatever was not measured changes nobody's odds of treatment by more than the factor L, and everyone could have had "
+        "either level.",
     )
     strength: float = 2.0
     side: str = "upper"
@@ -95,7 +95,9 @@ class BoundedCATE:
         require_levels(treatment, ("arm", self.arm), ("control", self.control))
         got = {"control": treatment == self.control, "treated": treatment == self.arm}
         means = [outcome_nuisance(f"outcome_{name}", y, rows) for name, rows in got.items()]
-        tails = [] if is_binary(y) else [tails_nuisance(name, y, rows, [self.tails[name]]) for name, rows in got.items()]
+        tails = (
+            [] if is_binary(y) else [tails_nuisance(name, y, rows, [self.tails[name]]) for name, rows in got.items()]
+        )
         return [*propensities(got["treated"], got["control"]), *means, *tails]
 
     def loss(self, observations: Observations, fitted: Fitted) -> Loss:
@@ -139,9 +141,7 @@ def tail_parts(values: Mapping[str, Any], name: str, tail: Tail) -> tuple[Floats
     return binary_tail(values[f"outcome_{name}"], tail)
 
 
-def sharp_mean(
-    y: Floats, got: Booleans, pi: Floats, mu: Floats, parts: tuple[Floats, Floats], tail: Tail
-) -> Floats:
+def sharp_mean(y: Floats, got: Booleans, pi: Floats, mu: Floats, parts: tuple[Floats, Floats], tail: Tail) -> Floats:
     r"""Pseudo-outcome of the largest (smallest) mean outcome under one level (Dorn, Guo and Kallus 2024).
 
     .. math:: \psi = 1\{got\}\,y + 1\{not\}\,\rho + 1\{got\}\frac{1 - \pi}{\pi}(H - \rho), \quad

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import warnings
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
@@ -14,6 +14,7 @@ from orthocal.arrays import Booleans, Floats, Labels
 from orthocal.assessment import Assessment
 from orthocal.assessment.effect_band import EffectBand, effect_band
 from orthocal.assessment.parts import Check
+from orthocal.assessment.records import Settings
 from orthocal.calibrators import Calibrator, new_calibrator
 from orthocal.engines.memory import MemoryEngine
 from orthocal.engines.protocol import held_out, require_share
@@ -21,8 +22,10 @@ from orthocal.errors import HonestyWarning, OrthocalError, require_whole
 from orthocal.maps import Map
 from orthocal.nuisances.learners import Recipe, choose_learners
 from orthocal.observations import as_groups, as_labels, as_numbers, observe
+from orthocal.sensitivity import Sensitivity
 from orthocal.study.checks import StudyEvidence, checks_of_data, checks_of_prediction, checks_of_verdict
 from orthocal.study.columns import MemoryTable, require_columns_in, require_no_covariate
+from orthocal.study.confounding import sensitivities
 
 if TYPE_CHECKING:
     from orthocal.study.definition import StudyDefinition
@@ -50,8 +53,15 @@ class MemoryStudyRows:
     @cached_property
     def engine(self) -> MemoryEngine:
         """The rows, checked as far as they can be without learning anything."""
+        return self._engine_of(self.study.roles.covariates)
+
+    def engine_without(self, covariate: str) -> MemoryEngine:
+        """Return the rows as if a covariate had not been measured; nothing is learnt yet."""
+        return self._engine_of([name for name in self.study.roles.covariates if name != covariate])
+
+    def _engine_of(self, covariates: Sequence[str]) -> MemoryEngine:
         study, roles, table, n = self.study, self.study.roles, self.table, self.count
-        X = table.covariates(roles.covariates)
+        X = table.covariates(covariates)
         labels = {
             name: None if column is None else as_labels(table.column(column), column, n)
             for name, column in (("groups", roles.groups), ("key", roles.key), ("event", roles.event))
@@ -185,6 +195,17 @@ class MemoryStudyRows:
 
     def require_choice(self) -> None:
         """Rows in memory always allow it."""
+
+    def sensitivities(
+        self,
+        predictions: Mapping[str, Any],
+        strengths: Sequence[float],
+        benchmarks: Sequence[str] | None,
+        settings: Settings,
+    ) -> dict[str, Sensitivity]:
+        """Return what unmeasured confounding could change, of each prediction."""
+        found = {name: self.predicted(given, name) for name, given in predictions.items()}
+        return sensitivities(self, found, strengths, benchmarks, settings)
 
     def require_redraws(self, redraws: int) -> None:
         """A number of further draws."""

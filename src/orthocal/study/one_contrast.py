@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, cast
 
@@ -138,6 +138,14 @@ class OneContrast:
         decision = decided(engine, engine.scores, found, calibrated_column, sides, settings)
         checks = [check for name, given in named.items() for check in rows.checks_of(given, name)]
         return with_checks(decision, (*rows.data_checks, *checks))
+
+    def sensitivity(
+        self, prediction: Any, strengths: Sequence[float], benchmarks: Sequence[str] | None, settings: Settings
+    ) -> Any:
+        """Say what unmeasured confounding could change."""
+        named = named_predictions(self.study, prediction)
+        found = self.study.rows.sensitivities(named, strengths, benchmarks, settings)
+        return found if not isinstance(prediction, str) else found[prediction]
 
     def costs_checked(self, settings: Mapping[str, Any]) -> dict[str, Any]:
         """Return the settings of a policy with costs and columns checked, before anything is learnt."""
