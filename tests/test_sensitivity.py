@@ -95,7 +95,7 @@ every_population = pytest.mark.parametrize("hidden", POPULATIONS)
 def in_order(hidden, prediction):
     order = np.argsort(prediction, kind="stable")
     loss = hidden.loss
-    return order, prediction[order], loss[order], scale_of(loss.overlap)[order]
+    return order, prediction[order], loss[order], scale_of(loss.overlap).of(order)
 
 
 @every_population

@@ -166,7 +166,7 @@ def assess_rows(prediction: Any, loss: Loss, settings: Settings) -> Assessment:
     order = settled_order(prediction, loss)  # sorted once, for all that follows
     if not isinstance(order, slice):
         prediction, loss, by = prediction[order], loss[order], {name: values[order] for name, values in by.items()}
-        scale = None if scale is None else scale[order]
+        scale = None if scale is None else scale.of(order)
     del order
     loss = loss.at(prediction)
     found = judge(SortedRows(prediction, loss), settings, subgroups(prediction, loss, by), overlap)

@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from orthocal.arrays import Floats
+from orthocal.arrays import Booleans, Floats
 from orthocal.assessment.average import average_effect
 from orthocal.assessment.bins import Binned, binned
 from orthocal.assessment.error import error_interval
@@ -79,7 +79,7 @@ class LossPair(NamedTuple):
         prediction = -binned(self.prediction, still, bins).residual
         return {"prediction": prediction, "lower": prediction + below.residual, "upper": prediction + above.residual}
 
-    def _of_bins(self, takes_lower: Floats, like: Binned, bins: int) -> Binned:
+    def _of_bins(self, takes_lower: Booleans, like: Binned, bins: int) -> Binned:
         """Return the moments of bins of which some take the lower loss, the others the upper."""
         cell = np.searchsorted(like.edges, self.prediction, side="left")
         numerator = np.where(takes_lower[cell], self.lower.numerator, self.upper.numerator)

@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from scipy.optimize import brentq
 
-from orthocal.arrays import Floats, Integers, group_sums
+from orthocal.arrays import Floats, Integers, RowIndex, group_sums
 from orthocal.assessment.average import average_effect
 from orthocal.assessment.bins import Binned, binned
 from orthocal.assessment.error import error_interval
@@ -44,7 +44,8 @@ class Scale(NamedTuple):
     treatment: Floats
     weight: Floats
 
-    def __getitem__(self, rows: Any) -> Scale:  # type: ignore[override]
+    def of(self, rows: RowIndex) -> Scale:
+        """Return that of some rows."""
         return Scale(*(column[rows] for column in (self.outcome, self.treatment, self.weight)))
 
     def means(self, cell: Integers, cells: int) -> tuple[Floats, Floats]:

@@ -13,6 +13,8 @@ from orthocal.folds import generator
 from orthocal.nuisances.conditional_distribution import LEAST_SCALE
 from orthocal.nuisances.polynomials import fit_in_stages
 
+ROUNDING = 1e-12
+
 
 class Tail(NamedTuple):
     """A share of the outcomes at one end of their distribution: the largest where `side` is 1, the smallest where it is -1."""
@@ -72,7 +74,8 @@ def tail_of(values: Floats, weight: Floats, tail: Tail) -> tuple[float, float]:
     turned = tail.side * values
     order = np.argsort(turned, kind="stable")
     below = np.cumsum(weight[order]) / weight.sum()
-    quantile = float(turned[order][min(np.searchsorted(below, 1 - tail.share - 1e-12), len(order) - 1)])
+    reached = int(np.searchsorted(below[:-1], 1 - tail.share - ROUNDING))  # the last where no other is enough
+    quantile = float(turned[order][reached])
     excess = float(np.average(np.maximum(turned - quantile, 0), weights=weight)) / tail.share
     return tail.side * quantile, tail.side * (quantile + excess)
 

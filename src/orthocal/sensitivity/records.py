@@ -70,9 +70,9 @@ class Sensitivity:
     """What could be true of effects, calibration error and decisions if a confounder was not measured.
 
     Strength has two parts, both shares between 0 and 1. `outcome` is the share of the outcome's variance, as covariates and
-    treatment leave it, that the confounder explains. `treatment` is the share of the variance of the treatment weights (1/propensity
-    of the treated, minus 1/(1 - propensity) of the others) that knowing it would add. For the error, strength is that within every
-    bin of the prediction; for the value of a rule, among those it treats.
+    treatment leave it, that the confounder explains. `treatment` is the share of the variance of the treatment weights, which are
+    1/propensity for the treated and minus 1/(1 - propensity) for others, that knowing it would add. For the error, strength is
+    that within every bin of the prediction; for the value of a rule, among those it treats.
 
     Parameters
     ----------

@@ -48,28 +48,31 @@ def require_bounds(effect: Any) -> None:
 
 
 def sensitivities(
-    rows: MemoryStudyRows,
-    predictions: Mapping[str, Floats],
+    rows: Any,
+    predictions: Mapping[str, Any],
     strengths: Sequence[float],
     benchmarks: Sequence[str] | None,
     settings: Settings,
 ) -> dict[str, Sensitivity]:
-    """Return the analysis of each prediction; what is learnt again is learnt once for all."""
-    engine = rows.engine
-    require_bounds(engine.effect)
+    """Return the analysis of each prediction, of rows in memory; what is learnt again is learnt once for all."""
+    engine: MemoryEngine = rows.engine
+    columns = {name: rows.predicted(given, name) for name, given in predictions.items()}
     ends = {float(strength): bounded_pair(engine.effect, float(strength)) for strength in strengths}
     if "propensity" in engine.to_learn[1]:
-        left_out = {"robustness": Robustness(text=BY_DESIGN), "reason": BY_DESIGN}
-        return {
-            name: Sensitivity(name=name, level=settings.level, rows=len(engine), **left_out) for name in predictions
-        }
+        return {name: _left_out(name, len(engine), settings) for name in columns}
     named = _benchmarked(rows, benchmarks)
     losses = marginal_losses(engine, ends)
     marks = tuple(sorted((benchmark(rows, name) for name in named), key=lambda one: -one.outcome - one.treatment))
     return {
-        name: replace(_analysed(engine, name, own, losses, settings), benchmarks=marks)
-        for name, own in predictions.items()
+        name: replace(_analysed(engine, name, own, losses, settings), benchmarks=marks) for name, own in columns.items()
     }
+
+
+def _left_out(name: str, rows: int, settings: Settings) -> Sensitivity:
+    """Say why there is no analysis of an experiment."""
+    return Sensitivity(
+        name=name, level=settings.level, rows=rows, robustness=Robustness(text=BY_DESIGN), reason=BY_DESIGN
+    )
 
 
 def bounded_pair(effect: Any, strength: float) -> tuple[BoundedCATE, BoundedCATE]:
@@ -167,7 +170,7 @@ def _analysed(
     counting = np.flatnonzero(loss.weight > 0)
     own, loss = cast("tuple[Floats, QuadraticLoss]", rows_that_count(prediction, loss))
     order = np.arange(len(own))[settled_order(own, without_overlap(loss))]
-    scale = cast("Scale", scale_of(loss.overlap))[order]
+    scale = cast("Scale", scale_of(loss.overlap)).of(order)
     own, loss = own[order], cast("QuadraticLoss", without_overlap(loss)[order])
     error, average = error_path(own, loss, scale, settings.bins), average_path(own, loss, scale, level)
     pairs = {strength: LossPair(own, *(one[counting[order]] for one in pair)) for strength, pair in ends.items()}

@@ -17,7 +17,6 @@ from orthocal.engines.protocol import require_share
 from orthocal.errors import OrthocalError
 from orthocal.maps import Map
 from orthocal.nuisances.learners import Recipe
-from orthocal.sensitivity import Sensitivity
 from orthocal.study.checks import checks_of_verdict
 from orthocal.study.columns import require_columns_in, require_no_covariate
 
@@ -127,9 +126,8 @@ class DaskStudyRows:
             "Study(frame.sample(frac=0.01).compute(), ...)."
         )
 
-    def sensitivities(self, predictions: Any, strengths: Any, benchmarks: Any, settings: Any) -> dict[str, Sensitivity]:
+    def require_sensitivity(self) -> None:
         """Refuse: nuisances are learnt again, and tails beside them."""
-        del predictions, strengths, benchmarks, settings
         raise OrthocalError(
             "Sensitivity to unmeasured confounding must have rows in memory; this study's are on Dask. Take a sample: "
             "Study(frame.sample(frac=0.01).compute(), ...)."

@@ -11,7 +11,8 @@ from orthocal.assessment.parts import Check
 from orthocal.assessment.records import Settings
 from orthocal.effects import Effect
 from orthocal.roles import Roles
-from orthocal.study.arguments import require_limits, roles_of, settings_of
+from orthocal.study.arguments import named_predictions, require_limits, roles_of, settings_of
+from orthocal.study.confounding import sensitivities
 from orthocal.study.dask_rows import DaskStudyRows
 from orthocal.study.memory_rows import MemoryStudyRows
 from orthocal.study.one_contrast import OneContrast
@@ -140,5 +141,8 @@ class StudyDefinition:
         >>> bool(0 < found.robustness.error < 1)
         True
         """
+        self.questions.require_sensitivity()
         settings = settings_of(self, bins=bins, cost=cost, draws=1)
-        return self.questions.sensitivity(prediction, strengths, benchmarks, settings)
+        named = named_predictions(self, prediction)
+        found = sensitivities(self.rows, named, strengths, benchmarks, settings)
+        return found if not isinstance(prediction, str) else found[prediction]

@@ -14,7 +14,6 @@ from orthocal.arrays import Booleans, Floats, Labels
 from orthocal.assessment import Assessment
 from orthocal.assessment.effect_band import EffectBand, effect_band
 from orthocal.assessment.parts import Check
-from orthocal.assessment.records import Settings
 from orthocal.calibrators import Calibrator, new_calibrator
 from orthocal.engines.memory import MemoryEngine
 from orthocal.engines.protocol import held_out, require_share
@@ -22,10 +21,8 @@ from orthocal.errors import HonestyWarning, OrthocalError, require_whole
 from orthocal.maps import Map
 from orthocal.nuisances.learners import Recipe, choose_learners
 from orthocal.observations import as_groups, as_labels, as_numbers, observe
-from orthocal.sensitivity import Sensitivity
 from orthocal.study.checks import StudyEvidence, checks_of_data, checks_of_prediction, checks_of_verdict
 from orthocal.study.columns import MemoryTable, require_columns_in, require_no_covariate
-from orthocal.study.confounding import sensitivities
 
 if TYPE_CHECKING:
     from orthocal.study.definition import StudyDefinition
@@ -196,16 +193,8 @@ class MemoryStudyRows:
     def require_choice(self) -> None:
         """Rows in memory always allow it."""
 
-    def sensitivities(
-        self,
-        predictions: Mapping[str, Any],
-        strengths: Sequence[float],
-        benchmarks: Sequence[str] | None,
-        settings: Settings,
-    ) -> dict[str, Sensitivity]:
-        """Return what unmeasured confounding could change, of each prediction."""
-        found = {name: self.predicted(given, name) for name, given in predictions.items()}
-        return sensitivities(self, found, strengths, benchmarks, settings)
+    def require_sensitivity(self) -> None:
+        """Rows in memory always allow it."""
 
     def require_redraws(self, redraws: int) -> None:
         """A number of further draws."""

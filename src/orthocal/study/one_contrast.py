@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, cast
 
@@ -21,6 +21,7 @@ from orthocal.errors import OrthocalError
 from orthocal.study.arguments import effect_with_arms, named_predictions
 from orthocal.study.calibration import Calibration, about_map, calibrated
 from orthocal.study.choice import Choice, choice_among
+from orthocal.study.confounding import require_bounds
 from orthocal.study.decisions import checked_costs, decided, with_checks
 
 if TYPE_CHECKING:
@@ -139,13 +140,10 @@ class OneContrast:
         checks = [check for name, given in named.items() for check in rows.checks_of(given, name)]
         return with_checks(decision, (*rows.data_checks, *checks))
 
-    def sensitivity(
-        self, prediction: Any, strengths: Sequence[float], benchmarks: Sequence[str] | None, settings: Settings
-    ) -> Any:
-        """Say what unmeasured confounding could change."""
-        named = named_predictions(self.study, prediction)
-        found = self.study.rows.sensitivities(named, strengths, benchmarks, settings)
-        return found if not isinstance(prediction, str) else found[prediction]
+    def require_sensitivity(self) -> None:
+        """What unmeasured confounding could change is known for the effect, and can be said of the rows."""
+        require_bounds(self.study.estimand)
+        self.study.rows.require_sensitivity()
 
     def costs_checked(self, settings: Mapping[str, Any]) -> dict[str, Any]:
         """Return the settings of a policy with costs and columns checked, before anything is learnt."""

@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import Any, Protocol
 
 from orthocal.arrays import Floats
 from orthocal.assessment import Assessment
 from orthocal.assessment.effect_band import EffectBand
 from orthocal.assessment.parts import Check
-from orthocal.assessment.records import Settings
 from orthocal.calibrators import Calibrator
 from orthocal.maps import Map
-from orthocal.sensitivity import Sensitivity
 
 
 class StudyRows(Protocol):
@@ -87,14 +85,8 @@ class StudyRows(Protocol):
         """Models can be chosen among on these rows."""
         ...
 
-    def sensitivities(
-        self,
-        predictions: Mapping[str, Any],
-        strengths: Sequence[float],
-        benchmarks: Sequence[str] | None,
-        settings: Settings,
-    ) -> dict[str, Sensitivity]:
-        """Return what unmeasured confounding could change, of each prediction."""
+    def require_sensitivity(self) -> None:
+        """What unmeasured confounding could change can be said of these rows."""
         ...
 
     def require_redraws(self, redraws: int) -> None:

@@ -166,9 +166,8 @@ class SeveralArms:
         )
         return compare_arms(first, second, self.scores, settings.level, (names[0], names[1]))
 
-    def sensitivity(self, prediction: Any, strengths: Any, benchmarks: Any, settings: Settings) -> Any:
+    def require_sensitivity(self) -> None:
         """Refuse: bounds are those of one contrast."""
-        del prediction, strengths, benchmarks, settings
         raise OrthocalError(
             "Sensitivity to unmeasured confounding must be that of one contrast; this study has several arms. Leave out `arms`, "
             "and name `arm` and `control`."
