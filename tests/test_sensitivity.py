@@ -1,12 +1,15 @@
 """Unmeasured confounding: bounds on enumerated populations with a hidden confounder, benchmarks, records and refusals."""
 
 import itertools
+import json
 
 import numpy as np
+import pandas as pd
 import pytest
+from matplotlib import pyplot as plt
 from scipy.optimize import linprog
 
-from orthocal import CATE, BoundedCATE
+from orthocal import CATE, BoundedCATE, OrthocalError, Study
 from orthocal.assessment.loss_pair import LossPair
 from orthocal.assessment.omitted_variable import (
     average_path,
@@ -16,9 +19,12 @@ from orthocal.assessment.omitted_variable import (
     scale_of,
     value_path,
 )
+from orthocal.assessment.robustness import BY_DESIGN
+from orthocal.datasets import simulate_cate
 from orthocal.nuisances import Fitted
 from orthocal.nuisances.outcome_tails import Tail, binary_tail, tail_of
 from orthocal.observations import Observations
+from tests.command_line import run
 
 SHARE = np.array([0.2, 0.5, 0.3])
 NOISE = (-1.0, 1.0)
@@ -260,3 +266,170 @@ def _one_bin(pair):
     from orthocal.assessment.bins import binned
 
     return binned(pair.prediction, pair.lower, 1)
+
+
+COVARIATES = ["a", "b", "c", "d", "e"]
+
+
+def table_of(n=1200, seed=0, **columns):
+    data = simulate_cate(n, confounding=1.0, random_state=seed)
+    y = data.y + data.treatment  # the average effect is clearly positive
+    frame = pd.DataFrame(data.X, columns=COVARIATES).assign(y=y, got=data.treatment, tau=0.5 + 2 * data.effect)
+    return frame.assign(**{name: make(frame) for name, make in columns.items()})
+
+
+def study_of(frame, **settings):
+    return Study(frame, outcome="y", treatment="got", covariates=COVARIATES, learners="linear", **settings)
+
+
+@pytest.fixture(scope="module")
+def found():
+    return study_of(table_of()).sensitivity("tau", benchmarks=["a", "e"], strengths=[1.0, 1.5], cost=0.2)
+
+
+def test_at_no_strength_it_is_the_verdict(found):
+    verdict = study_of(table_of()).assess("tau", cost=0.2)
+    still = found.at(0.0, 0.0)
+    assert still["average"].interval == pytest.approx(verdict.average.interval)
+    assert still["error"].interval == pytest.approx(verdict.interval)
+    assert still["value"].interval == pytest.approx(verdict.value.interval)
+    assert verdict.sensitivity == found.robustness
+    at_one = found.marginal[0]
+    assert at_one.average.interval == pytest.approx(verdict.average.interval)
+    assert at_one.error.interval == pytest.approx(verdict.interval)
+
+
+def test_at_the_robustness_value_the_interval_reaches_zero(found):
+    for name in ("average", "error"):
+        value = getattr(found.robustness, name)
+        before, beyond = (found.at(share * value, share * value)[name].interval for share in (0.98, 1.02))
+        assert not before[0] <= 0 <= before[1]
+        assert beyond[0] <= 0 <= beyond[1]
+
+
+def test_a_benchmark_is_a_study_without_the_covariate(found):
+    frame = table_of()
+    with_it, without = (
+        Study(frame, outcome="y", treatment="got", covariates=names, learners="linear").rows.engine.learnt.loss
+        for names in (COVARIATES, COVARIATES[1:])
+    )
+    scales = [scale_of(loss.overlap) for loss in (with_it, without)]
+    outcome, treatment = ([float(getattr(one, name).mean()) for one in scales] for name in ("outcome", "treatment"))
+    mark = next(one for one in found.benchmarks if one.covariate == "a")
+    assert mark.outcome == pytest.approx(1 - outcome[0] / outcome[1], rel=1e-12)
+    assert mark.treatment == pytest.approx(1 - treatment[1] / treatment[0], rel=1e-12)
+    assert mark.change == pytest.approx(without.target.mean() - with_it.target.mean(), rel=1e-9)
+    assert abs(mark.change) < found.average.slope * product_of(mark.outcome, mark.treatment) * 1.2
+    assert [one.covariate for one in found.benchmarks] == ["a", "e"]  # the strongest first
+
+
+def test_bounds_widen_with_strength_and_so_do_intervals(found):
+    columns = found.table()
+    assert (np.diff(columns["average_lower"]) < 0).all()
+    assert (np.diff(columns["average_upper"]) > 0).all()
+    assert (np.diff(columns["error_lower"]) <= 0).all()
+    assert (np.diff(columns["error_upper"]) > 0).all()
+
+
+def test_weights_are_rows_and_clusters_are_units():
+    frame = table_of(600)
+    twice = pd.concat([frame, frame], ignore_index=True).assign(who=np.tile(np.arange(600), 2))
+    known = study_of(frame).rows.engine.learnt.nuisances
+
+    def analysed(rows, **settings):
+        given = {name: np.tile(value, len(rows) // 600) for name, value in known.items() if name != "propensity"}
+        study = study_of(rows, nuisances=given, folds=2, **settings)
+        return study.rows.engine, study.sensitivity("tau", strengths=[])
+
+    _, once = analysed(frame.assign(w=2.0), weight="w")
+    _, plain = analysed(frame)
+    _, grouped = analysed(twice, groups="who", key="who")
+    assert once.at(0.1, 0.1)["average"].interval == pytest.approx(plain.at(0.1, 0.1)["average"].interval, rel=1e-6)
+    reach = [np.ptp(one.at(0.1, 0.1)["average"].interval) for one in (plain, grouped)]
+    assert reach[1] == pytest.approx(reach[0], rel=0.05)  # rows repeated within a cluster are no more evidence
+    assert once.benchmarks == ()  # nuisances that are known do not change when a covariate is left out
+
+
+def test_a_zero_weight_is_no_row():
+    frame = table_of(600).assign(w=1.0)
+    frame.loc[:49, ["w", "tau"]] = 0.0, 50.0
+    found = study_of(frame, weight="w").sensitivity("tau", benchmarks=[], strengths=[1.5])
+    assert found.rows == 550
+    assert found.marginal[0].bins["prediction"].max() < 40
+
+
+def test_it_is_left_out_of_an_experiment():
+    frame = table_of()
+    study = study_of(frame, propensity=0.5)
+    found = study.sensitivity("tau")
+    assert str(found) == BY_DESIGN
+    assert study.assess("tau").sensitivity.text == BY_DESIGN
+    assert found.to_dict()["reason"] == BY_DESIGN
+    assert "known probabilities" in found._repr_html_()
+    with pytest.raises(OrthocalError, match="there is none"):
+        found.plot()
+
+
+def test_what_it_does_not_apply_to_is_refused():
+    frame = table_of(300)
+    with pytest.raises(OrthocalError, match="must be that of the effect 'cate'"):
+        study_of(frame, effect="catt").sensitivity("tau")
+    with pytest.raises(OrthocalError, match="one contrast"):
+        study_of(frame.assign(got=np.arange(300) % 3), arms="all").sensitivity("tau")
+    with pytest.raises(OrthocalError, match="`strength` must be a factor"):
+        study_of(frame).sensitivity("tau", strengths=[0.5])
+    with pytest.raises(OrthocalError, match="`benchmarks`"):
+        study_of(frame).sensitivity("tau", benchmarks=["y"])
+    with pytest.raises(OrthocalError, match="must be a list of covariates"):
+        study_of(frame).sensitivity("tau", benchmarks="a")
+    with pytest.raises(OrthocalError, match="`treatment`"):
+        study_of(frame).sensitivity("tau", benchmarks=[], strengths=[]).at(0.1, 1.0)
+    dd = pytest.importorskip("dask.dataframe")
+    with pytest.raises(OrthocalError, match="must have rows in memory"):
+        study_of(dd.from_pandas(frame, npartitions=2)).sensitivity("tau")
+
+
+def test_the_record_is_text_json_and_a_picture(found):
+    text = str(found)
+    assert "would have to explain" in text
+    assert "as strong as a" in text
+    assert "odds of treatment x 1.5" in text
+    record = json.loads(json.dumps(found.to_dict()))
+    assert record["benchmarks"][0]["covariate"] == "a"
+    assert len(record["table"]["strength"]) == len(record["table"]["error_upper"])
+    for of in ("average", "error", "value"):
+        ax = found.plot(of=of)
+        assert "end of the interval" in ax.get_title(loc="left")
+        assert {text.get_text() for text in ax.texts} & {"a", "a, e"}
+        plt.close(ax.figure)
+    with pytest.raises(OrthocalError, match="`of`"):
+        found.plot(of="ranking")
+    assert "<svg" in found._repr_html_()
+
+
+def test_a_binary_outcome_and_several_predictions():
+    frame = table_of(800).assign(y=lambda t: (t["y"] > 0).astype(float))
+    both = study_of(frame).sensitivity({"one": "tau", "none": np.zeros(800)}, benchmarks=[], strengths=[2.0])
+    assert set(both) == {"one", "none"}
+    assert both["none"].marginal[0].bins["prediction"] == pytest.approx(0)
+    assert both["one"].marginal[0].average.lower < both["one"].average.estimate < both["one"].marginal[0].average.upper
+
+
+def test_the_command_line_and_the_page(tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    table_of(400)[["a", "b", "y", "got", "tau"]].to_csv("rows.csv", index=False)
+    columns = ["--outcome", "y", "--treatment", "got", "--covariates", "a,b", "--prediction", "tau"]
+    assert run("assess", "rows.csv", *columns, "--learner", "linear", "--jobs", 1, "--sensitivity") == 0
+    assert "odds of treatment x 2" in capsys.readouterr().out
+    page = (tmp_path / "orthocal-assess" / "report.html").read_text()
+    assert "tau: sensitivity to unmeasured confounding" in page
+    record = json.loads((tmp_path / "orthocal-assess" / "assessment.json").read_text())
+    assert record["sensitivity"]["tau"]["marginal"][0]["strength"] == 1.25
+
+
+def test_the_command_line_refuses_before_it_learns(tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    table_of(200)[["a", "b", "y", "got", "tau"]].to_csv("rows.csv", index=False)
+    columns = ["--outcome", "y", "--treatment", "got", "--covariates", "a,b", "--prediction", "tau"]
+    assert run("assess", "rows.csv", *columns, "--effect", "catt", "--sensitivity") == 2
+    assert "must be that of the effect 'cate'" in capsys.readouterr().err

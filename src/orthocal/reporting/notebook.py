@@ -15,6 +15,7 @@ from orthocal.reporting.calibrations import calibration_figures
 from orthocal.reporting.choices import about_losses, choice_figures
 from orthocal.reporting.figures import Figure, comparison_figures, figures_of, overlap_figures
 from orthocal.reporting.page.render import picture as svg_picture
+from orthocal.reporting.sensitivities import STRENGTH, sensitivity_figures
 
 INKS = "--accent:currentColor;--grey:currentColor;--paper:transparent"
 """What the page's colours are here: the ink of the notebook."""
@@ -29,7 +30,7 @@ def assessment_html(assessment: Assessment) -> str:
         assessment.verdict,
         figures_of(assessment),
         [str(check) for check in assessment.checks if check.result != "passed"],
-        drawn("Reliability plot", reliability, assessment),
+        _drawn("Reliability plot", reliability, assessment),
     )
 
 
@@ -42,7 +43,7 @@ def comparison_html(comparison: Comparison) -> str:
 def calibration_html(done: Any) -> str:
     """Return the recommendation, the figures and the checks of a calibration, and what its map does."""
     notes = [str(check) for check in done.checks if check.result != "passed"]
-    picture = drawn(
+    picture = _drawn(
         "Calibration map", partial(calibration_map, band=done.band_or_none), done.map, done.before.predictions
     )
     return fragment("Calibration", str(done.recommendation), calibration_figures(done)[1:], notes, picture)
@@ -51,8 +52,16 @@ def calibration_html(done: Any) -> str:
 def choice_html(choice: Any) -> str:
     """Return the verdict on rivals, their figures, and the leaderboard as a picture."""
     notes = [about_losses(choice), *(str(check) for check in choice.checks if check.result != "passed")]
-    picture = drawn("Leaderboard", choice.plot)
+    picture = _drawn("Leaderboard", choice.plot)
     return fragment("Choice", choice.verdict, choice_figures(choice), notes, picture)
+
+
+def sensitivity_html(found: Any) -> str:
+    """Return what unmeasured confounding could change, the figures behind it, and the contour picture."""
+    if found.reason:
+        return fragment("Sensitivity", found.reason, [], [], "")
+    picture = _drawn("Strength of an unmeasured confounder", found.plot)
+    return fragment("Sensitivity", found.robustness.text, sensitivity_figures(found), [STRENGTH], picture)
 
 
 def estimator_html(estimator: Any) -> str:
@@ -71,7 +80,7 @@ def estimator_html(estimator: Any) -> str:
     ]
     honest = "What this is worth, rows the map never saw can tell: assess(calibrated prediction, loss of those rows)."
     return fragment(
-        name, "Fitted.", rows, [honest], drawn("Calibration map", calibration_map, estimator.map_, before), code
+        name, "Fitted.", rows, [honest], _drawn("Calibration map", calibration_map, estimator.map_, before), code
     )
 
 
@@ -94,7 +103,7 @@ def fragment(
     )
 
 
-def drawn(words: str, plot: Callable[..., Any], *records: Any) -> str:
+def _drawn(words: str, plot: Callable[..., Any], *records: Any) -> str:
     """Return a plot as the page draws it; names in it differ from those of every other picture in the notebook."""
     shown = svg_picture(plot(*records).figure, "", "", f"orthocal-{next(number_of_picture)}").svg
     return f'<div role="img" aria-label="{words}" style="flex:0 0 28em;{INKS}">{shown}</div>'

@@ -5,7 +5,6 @@ from __future__ import annotations
 from orthocal.assessment.loss_pair import Bounds
 from orthocal.formats import between, estimate, number, percent
 from orthocal.reporting.figures import Figure, as_text
-from orthocal.reporting.notebook import drawn, fragment
 from orthocal.sensitivity.records import Benchmark, MarginalBounds, Sensitivity
 
 STRENGTH = (
@@ -39,14 +38,6 @@ def sensitivity_figures(found: Sensitivity) -> list[Figure]:
     ]
 
 
-def sensitivity_html(found: Sensitivity) -> str:
-    """Return the sentence, the figures and the contour picture for a notebook."""
-    if found.reason:
-        return fragment("Sensitivity", found.reason, [], [], "")
-    picture = drawn("Strength of an unmeasured confounder", found.plot)
-    return fragment("Sensitivity", found.robustness.text, sensitivity_figures(found), [STRENGTH], picture)
-
-
 def _point(bounds: Bounds) -> str:
     return estimate(bounds.lower, bounds.interval)
 
@@ -71,7 +62,7 @@ def _value_figures(found: Sensitivity) -> list[Figure]:
 def _benchmark(found: Sensitivity, one: Benchmark) -> Figure:
     bounds = found.at(one.outcome, one.treatment)["average"]
     moved = f"average effect {between(bounds.interval)}; leaving it out changes that by {number(one.change)}"
-    return Figure(f"  as strong as {one.covariate}", f"{one.outcome:.1%}, {one.treatment:.1%}", moved)
+    return Figure(f"  as strong as {one.covariate}", f"outcome {one.outcome:.1%}, treatment {one.treatment:.1%}", moved)
 
 
 def _marginal(one: MarginalBounds) -> list[Figure]:

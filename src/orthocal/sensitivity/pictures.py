@@ -42,8 +42,7 @@ def strength_contours(found: Sensitivity, of: str, ax: Axes | None = None) -> Ax
     height = _heights(found, of, place, product_of(outcome, treatment))
     lines = ax.contour(treatment, outcome, height, levels=7, colors=GREY, linewidths=1.0, linestyles="solid")
     _name_lines(ax, lines, shares, np.diag(height))
-    if start[0] > 0 or start[1] < 0:
-        _mark_zero(ax, treatment, outcome, height, of)
+    _mark_zero(ax, found.product_to_zero(of), side)
     _mark_benchmarks(ax, found, side)
     ax.set(xlim=(0, side), ylim=(0, side))
     ax.set_title(
@@ -62,7 +61,7 @@ def _name_lines(ax: Axes, lines: Any, shares: Floats, diagonal: Floats) -> None:
     rising = diagonal[-1] > diagonal[0]
     along = diagonal if rising else -diagonal
     at = [float(np.interp(level if rising else -level, along, shares)) for level in lines.levels]
-    inside = [(share, share) for share in at if shares[1] < share < 0.97 * shares[-1]]
+    inside = [(share, share) for share in at if 0.08 * shares[-1] < share < 0.97 * shares[-1]]
     if inside:
         ax.clabel(lines, fmt=number, fontsize="small", colors=INK, manual=inside)
 
@@ -81,14 +80,14 @@ def _heights(found: Sensitivity, of: str, place: int, product: Floats) -> Floats
     return np.asarray(np.interp(product, at, ends))
 
 
-def _mark_zero(ax: Axes, treatment: Floats, outcome: Floats, height: Floats, of: str) -> None:
-    """Draw the line at which the interval reaches 0, if it is in the picture."""
-    # The lower end of an error is never below 0: its line is where it leaves 0.
-    level = float(height.max()) * 1e-3 if of == "error" else 0.0
-    if not height.min() < level < height.max():
+def _mark_zero(ax: Axes, product: float, side: float) -> None:
+    """Draw the line at which the interval reaches 0, a curve of one product, if it is in the picture."""
+    if not 0 < product < product_of(side, side):
         return
-    ax.contour(treatment, outcome, height, levels=[level], colors=BEYOND, linewidths=2.4)
-    ax.plot([], [], color=BEYOND, linewidth=2.4, label="where it reaches 0")
+    treatment = np.linspace(product**2 / (side + product**2), side, SIDE)
+    ax.plot(
+        treatment, product**2 * (1 - treatment) / treatment, color=BEYOND, linewidth=2.4, label="where it reaches 0"
+    )
     ax.legend(frameon=False, fontsize="small", loc="lower left", bbox_to_anchor=(-0.02, 1.0), borderaxespad=0.1)
 
 

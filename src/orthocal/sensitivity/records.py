@@ -143,6 +143,13 @@ class Sensitivity:
             found["value"] = Bounds(*self.value.bounds(product), self.value.interval(product))
         return found
 
+    def product_to_zero(self, of: str) -> float:
+        """Return the product at which the interval of the average, error or value reaches 0; 0 where it does already."""
+        if of == "error":
+            return self._paths()[1].product_to_zero(self.level)
+        path = self._paths()[0] if of == "average" else self.value
+        return 0.0 if path is None else path.product_to_zero
+
     def _paths(self) -> tuple[MeanPath, ErrorPath]:
         if self.average is None or self.error is None:
             raise OrthocalError(f"There must be a sensitivity analysis to look at; there is none. {self.reason}")
@@ -189,6 +196,6 @@ class Sensitivity:
         return strength_contours(self, of, ax=ax)
 
     def _repr_html_(self) -> str:
-        from orthocal.reporting.sensitivities import sensitivity_html
+        from orthocal.reporting.notebook import sensitivity_html
 
         return sensitivity_html(self)
