@@ -1,4 +1,4 @@
-"""What two losses say, one of the smallest effect that is possible and one of the largest (mathematics 10.7)."""
+"""What two losses say, one of the smallest effect that is possible and one of the largest (mathematics 10.6)."""
 
 from __future__ import annotations
 

@@ -64,7 +64,7 @@ def robustness_in_words(interval: tuple[float, float], error: float | None, aver
 def _about_error(value: float | None, otherwise: str) -> list[str]:
     if value is None:
         return [otherwise]
-    return [f"An unmeasured confounder would have to explain {value:.1%}, {BOTH}, to account for all of this error."]
+    return [f"An unmeasured confounder would have to explain {value:.1%} {BOTH} to account for all of this error."]
 
 
 def _about_average(error: float | None, value: float | None) -> list[str]:
@@ -72,4 +72,4 @@ def _about_average(error: float | None, value: float | None) -> list[str]:
         return ["The sign of the average effect is not certain, even without it."]
     if error is not None:
         return [f"One that explains {value:.1%} of both could change the sign of the average effect."]
-    return [f"A confounder that explains {value:.1%}, {BOTH}, could change the sign of the average effect."]
+    return [f"A confounder that explains {value:.1%} {BOTH} could change the sign of the average effect."]

@@ -8,8 +8,8 @@ from orthocal.reporting.figures import Figure, as_text
 from orthocal.sensitivity.records import Benchmark, MarginalBounds, Sensitivity
 
 STRENGTH = (
-    "Strength: the share of the outcome's variance, as covariates and treatment leave it, that an unmeasured confounder explains "
-    "and the share of the variance of the treatment weights that knowing it would add."
+    "Strength, outcome: the share of the outcome's variance, as covariates and treatment leave it, that an unmeasured confounder "
+    "explains. Strength, treatment: the share of the variance of the treatment weights that knowing it would add."
 )
 """What the two parts of the strength are."""
 

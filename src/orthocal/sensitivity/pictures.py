@@ -20,7 +20,8 @@ SIDE, CURVE = 121, 60
 """Points along a side of the picture, and of the curve behind it."""
 WIDEST, ROOM = 0.95, 1.35
 """Largest share that is drawn, and how far beyond what is marked."""
-LEAST = 0.02
+LEAST, TURN = 0.02, 0.25
+"""Least share that the picture reaches, and where the ray starts along which lines have their numbers: clear of most points."""
 BEYOND = "#c2571a"
 WORDS = {
     "average": "average effect",
@@ -40,8 +41,11 @@ def strength_contours(found: Sensitivity, of: str, ax: Axes | None = None) -> Ax
     start = found.at_product(0.0)[of].interval
     place = 1 if of != "error" and start[1] < 0 else 0
     height = _heights(found, of, place, product_of(outcome, treatment))
-    lines = ax.contour(treatment, outcome, height, levels=7, colors=GREY, linewidths=1.0, linestyles="solid")
-    _name_lines(ax, lines, shares, np.diag(height))
+    lines = ax.contour(
+        treatment, outcome, height, levels=_levels(height), colors=GREY, linewidths=1.0, linestyles="solid"
+    )
+    ray = np.linspace(TURN * side, side, SIDE), shares
+    _name_lines(ax, lines, ray, _heights(found, of, place, product_of(ray[1], ray[0])))
     _mark_zero(ax, found.product_to_zero(of), side)
     _mark_benchmarks(ax, found, side)
     ax.set(xlim=(0, side), ylim=(0, side))
@@ -56,14 +60,22 @@ def strength_contours(found: Sensitivity, of: str, ax: Axes | None = None) -> Ax
     return ax
 
 
-def _name_lines(ax: Axes, lines: Any, shares: Floats, diagonal: Floats) -> None:
-    """Write each line's number on it, where it crosses the diagonal and not at the edge."""
-    rising = diagonal[-1] > diagonal[0]
-    along = diagonal if rising else -diagonal
-    at = [float(np.interp(level if rising else -level, along, shares)) for level in lines.levels]
-    inside = [(share, share) for share in at if 0.08 * shares[-1] < share < 0.97 * shares[-1]]
+def _levels(height: Floats) -> Floats:
+    """Return round numbers between the least and the largest, without 0, which has a line of its own."""
+    from matplotlib.ticker import MaxNLocator
+
+    found = MaxNLocator(7).tick_values(float(height.min()), float(height.max()))
+    return np.asarray(found[np.abs(found) > 1e-9 * np.ptp(found)])
+
+
+def _name_lines(ax: Axes, lines: Any, ray: tuple[Floats, Floats], height: Floats) -> None:
+    """Write each line's number on it, where it crosses a ray along which the height is known, and not at the edge."""
+    sign = 1.0 if height[-1] > height[0] else -1.0
+    at = [float(np.interp(sign * level, sign * height, np.linspace(0, 1, SIDE))) for level in lines.levels]
+    inside = [share for share in at if 0.08 < share < 0.97]
     if inside:
-        ax.clabel(lines, fmt=number, fontsize="small", colors=INK, manual=inside)
+        where = (np.interp(inside, np.linspace(0, 1, SIDE), part) for part in ray)
+        ax.clabel(lines, fmt=number, fontsize="small", colors=INK, manual=list(zip(*where, strict=True)))
 
 
 def _side(found: Sensitivity) -> float:
