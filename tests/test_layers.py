@@ -33,6 +33,7 @@ LAYERS = {
     "drawing": 5,
     "calibration": 6,
     "decisions": 6,
+    "sensitivity": 6,
     "mapfile": 5,
     "export": 6,
     "joint_export": 6,
@@ -57,6 +58,7 @@ UPWARD = {
     ("assessment", "reporting"),
     ("calibration", "reporting"),
     ("decisions", "reporting"),
+    ("sensitivity", "reporting"),
     ("study", "reporting"),
 }
 

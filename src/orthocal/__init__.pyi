@@ -32,6 +32,7 @@ from orthocal.decisions import policy as policy
 from orthocal.effects import CATE as CATE
 from orthocal.effects import CATT as CATT
 from orthocal.effects import LATE as LATE
+from orthocal.effects import BoundedCATE as BoundedCATE
 from orthocal.effects import CausalDerivative as CausalDerivative
 from orthocal.effects import CVaRUnderTreatment as CVaRUnderTreatment
 from orthocal.effects import ExpectileUnderTreatment as ExpectileUnderTreatment
@@ -58,6 +59,7 @@ from orthocal.mapfile import load as load
 from orthocal.mapfile import save as save
 from orthocal.orthogonal import orthogonal_loss as orthogonal_loss
 from orthocal.reporting.page import report as report
+from orthocal.sensitivity import Sensitivity as Sensitivity
 from orthocal.study import ArmsAssessment as ArmsAssessment
 from orthocal.study import ArmsCalibration as ArmsCalibration
 from orthocal.study import Calibration as Calibration

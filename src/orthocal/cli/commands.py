@@ -128,6 +128,8 @@ def assess(options: AssessOptions) -> None:
     study = study_of(options, source.data, source.kind)
     study.questions.require_redraws(options.redraws)
     study.questions.require_predictions()
+    if options.sensitivity:
+        study.questions.require_sensitivity()
     by_named(study, options)
     with source.running():
         words = plan_of(study, options, source, 1 + options.redraws)
@@ -136,9 +138,12 @@ def assess(options: AssessOptions) -> None:
         with results.written() as folder:
             with learning(1 + options.redraws):
                 verdicts = study.assess(by=by_of(options), redraws=options.redraws, **options.of(VERDICT))
+                strengths = study.sensitivity(**options.of(VERDICT)) if options.sensitivity else {}
             title = f"Effect of {options.treatment} on {options.outcome}"
-            record = write_assessments(verdicts, folder, title, words)
+            record = write_assessments(verdicts, folder, title, words, strengths)
     typer.echo(found_in_words(verdicts), err=as_json)
+    for name, one in strengths.items():
+        typer.echo(f"{name}: sensitivity to unmeasured confounding\n{one}\n", err=as_json)
     print_files(options.out, err=as_json)
     print_json(record, as_json)
     fail_if(statuses_of(verdicts), options.fail_if)

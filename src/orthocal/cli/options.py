@@ -225,6 +225,10 @@ class CalibrateOptions(Options):
 class AssessOptions(Options):
     """Judge one or more columns of predicted effects."""
 
+    sensitivity: Annotated[
+        bool,
+        option("--sensitivity", "Say what unmeasured confounding could change; leaves out each covariate in turn."),
+    ] = False
     out: Out = Path("orthocal-assess")
 
 

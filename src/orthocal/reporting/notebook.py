@@ -15,6 +15,7 @@ from orthocal.reporting.calibrations import calibration_figures
 from orthocal.reporting.choices import about_losses, choice_figures
 from orthocal.reporting.figures import Figure, comparison_figures, figures_of, overlap_figures
 from orthocal.reporting.page.render import picture as svg_picture
+from orthocal.reporting.sensitivities import STRENGTH, sensitivity_figures
 
 INKS = "--accent:currentColor;--grey:currentColor;--paper:transparent"
 """What the page's colours are here: the ink of the notebook."""
@@ -53,6 +54,14 @@ def choice_html(choice: Any) -> str:
     notes = [about_losses(choice), *(str(check) for check in choice.checks if check.result != "passed")]
     picture = _drawn("Leaderboard", choice.plot)
     return fragment("Choice", choice.verdict, choice_figures(choice), notes, picture)
+
+
+def sensitivity_html(found: Any) -> str:
+    """Return what unmeasured confounding could change, the figures behind it, and the contour picture."""
+    if found.reason:
+        return fragment("Sensitivity", found.reason, [], [], "")
+    picture = _drawn("Strength of an unmeasured confounder", found.plot)
+    return fragment("Sensitivity", found.robustness.text, sensitivity_figures(found), [STRENGTH], picture)
 
 
 def estimator_html(estimator: Any) -> str:

@@ -181,9 +181,9 @@ class Calibration:
 
     def report(self, path: str | Path, *, title: str | None = None, how: Any = None) -> None:
         """Write one self-contained HTML page; see `orthocal.report`."""
-        from orthocal.reporting.page import report
+        from orthocal.reporting.page.report import TITLE, report
 
-        report(self, path, **({} if title is None else {"title": title}), how=how)
+        report(self, path, title=TITLE if title is None else title, how=how)
 
     def to_dict(self) -> dict[str, Any]:
         """Return the verdicts as plain numbers, strings, lists and dicts, ready for JSON."""

@@ -126,6 +126,13 @@ class DaskStudyRows:
             "Study(frame.sample(frac=0.01).compute(), ...)."
         )
 
+    def require_sensitivity(self) -> None:
+        """Refuse: nuisances are learnt again, and tails beside them."""
+        raise OrthocalError(
+            "Sensitivity to unmeasured confounding must have rows in memory; this study's are on Dask. Take a sample: "
+            "Study(frame.sample(frac=0.01).compute(), ...)."
+        )
+
     def require_redraws(self, redraws: int) -> None:
         """None: on as many rows other draws of the folds hardly move the error, and passes are dear."""
         if redraws:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import warnings
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
@@ -50,8 +50,15 @@ class MemoryStudyRows:
     @cached_property
     def engine(self) -> MemoryEngine:
         """The rows, checked as far as they can be without learning anything."""
+        return self._engine_of(self.study.roles.covariates)
+
+    def engine_without(self, covariate: str) -> MemoryEngine:
+        """Return the rows as if a covariate had not been measured; nothing is learnt yet."""
+        return self._engine_of([name for name in self.study.roles.covariates if name != covariate])
+
+    def _engine_of(self, covariates: Sequence[str]) -> MemoryEngine:
         study, roles, table, n = self.study, self.study.roles, self.table, self.count
-        X = table.covariates(roles.covariates)
+        X = table.covariates(covariates)
         labels = {
             name: None if column is None else as_labels(table.column(column), column, n)
             for name, column in (("groups", roles.groups), ("key", roles.key), ("event", roles.event))
@@ -184,6 +191,9 @@ class MemoryStudyRows:
         self._shipped.add(_digest(map_.predict(prediction)))
 
     def require_choice(self) -> None:
+        """Rows in memory always allow it."""
+
+    def require_sensitivity(self) -> None:
         """Rows in memory always allow it."""
 
     def require_redraws(self, redraws: int) -> None:

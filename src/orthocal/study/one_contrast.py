@@ -21,6 +21,7 @@ from orthocal.errors import OrthocalError
 from orthocal.study.arguments import effect_with_arms, named_predictions
 from orthocal.study.calibration import Calibration, about_map, calibrated
 from orthocal.study.choice import Choice, choice_among
+from orthocal.study.confounding import require_bounds
 from orthocal.study.decisions import checked_costs, decided, with_checks
 
 if TYPE_CHECKING:
@@ -138,6 +139,11 @@ class OneContrast:
         decision = decided(engine, engine.scores, found, calibrated_column, sides, settings)
         checks = [check for name, given in named.items() for check in rows.checks_of(given, name)]
         return with_checks(decision, (*rows.data_checks, *checks))
+
+    def require_sensitivity(self) -> None:
+        """What unmeasured confounding could change is known for the effect, and can be said of the rows."""
+        require_bounds(self.study.estimand)
+        self.study.rows.require_sensitivity()
 
     def costs_checked(self, settings: Mapping[str, Any]) -> dict[str, Any]:
         """Return the settings of a policy with costs and columns checked, before anything is learnt."""

@@ -85,6 +85,10 @@ class StudyRows(Protocol):
         """Models can be chosen among on these rows."""
         ...
 
+    def require_sensitivity(self) -> None:
+        """What unmeasured confounding could change can be said of these rows."""
+        ...
+
     def require_redraws(self, redraws: int) -> None:
         """The whole job can be done again so many times."""
         ...

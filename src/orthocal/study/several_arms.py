@@ -166,6 +166,13 @@ class SeveralArms:
         )
         return compare_arms(first, second, self.scores, settings.level, (names[0], names[1]))
 
+    def require_sensitivity(self) -> None:
+        """Refuse: bounds are those of one contrast."""
+        raise OrthocalError(
+            "Sensitivity to unmeasured confounding must be that of one contrast; this study has several arms. Leave out `arms`, "
+            "and name `arm` and `control`."
+        )
+
     def policy(self, prediction: Any, method: Any, holdout: Any, settings: Mapping[str, Any]) -> Policy:
         """Value rules by predictions of all arms, as they are and calibrated, beside treating no one and everyone."""
         require_method(method)

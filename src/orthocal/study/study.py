@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import Any
 
 from orthocal.assessment import Comparison
-from orthocal.assessment.parts import Check
 from orthocal.calibrators import Calibrator
 from orthocal.decisions import Policy
 from orthocal.study.arguments import settings_of
@@ -79,21 +78,6 @@ class Study(StudyDefinition):
     >>> verdict.status, verdict.ranking
     ('miscalibrated', 'ranks')
     """
-
-    def checks(self) -> tuple[Check, ...]:
-        """Return named checks of the data, and of the predictions that the study names, before anything is believed.
-
-        Examples
-        --------
-        >>> import pandas as pd
-        >>> from orthocal.datasets import simulate_cate
-        >>> data = simulate_cate(n=2000, confounding=0, random_state=0)
-        >>> trial = pd.DataFrame({"y": data.y, "a": data.treatment, "cents": 100 * data.y})
-        >>> study = Study(trial, outcome="y", treatment="a", covariates=["cents"], propensity=0.5)
-        >>> [check.name for check in study.checks() if check.result == "failed"]
-        ['giveaway', 'outcome among covariates']
-        """
-        return self.questions.checks()
 
     def assess(
         self,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import platform
 from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -31,8 +32,10 @@ from orthocal.reporting.page.blocks import (
     shown_figures,
     survival_pictures,
 )
+from orthocal.reporting.page.confounding import sensitivity_section
 from orthocal.reporting.page.document import Block, Code, Marked, Page, Section, Text
 from orthocal.reporting.page.render import render
+from orthocal.sensitivity import Sensitivity
 from orthocal.study import Calibration
 from orthocal.study.recommendation import (
     COLLECT,
@@ -71,6 +74,7 @@ def report(
     *,
     title: str = TITLE,
     how: Mapping[str, str] | None = None,
+    sensitivity: Mapping[str, Sensitivity] | None = None,
 ) -> None:
     """Write one self-contained HTML page: the answer first, then pictures, figures, and how to repeat it.
 
@@ -85,6 +89,8 @@ def report(
     title : str
     how : mapping of str to str, optional
         What else another person needs in order to repeat it, such as the file the data came from.
+    sensitivity : mapping of str to Sensitivity, optional
+        By prediction, from `Study.sensitivity`: each becomes a section with its picture.
 
     Examples
     --------
@@ -97,7 +103,9 @@ def report(
     ...     pathlib.Path(f"{folder}/report.html").read_text()[:15]
     '<!DOCTYPE html>'
     """
-    write_text(Path(path), render(report_page(assessments, title, how)))
+    page = report_page(assessments, title, how)
+    more = tuple(sensitivity_section(one, place) for place, one in enumerate((sensitivity or {}).values()))
+    write_text(Path(path), render(replace(page, sections=(*page.sections[:-1], *more, page.sections[-1]))))
 
 
 def report_page(
