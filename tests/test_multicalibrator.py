@@ -12,8 +12,9 @@ from scipy.stats import t as student
 
 import orthocal
 from orthocal import ExpectileLoss, HingeLoss, Multicalibrator, OrthocalError, QuadraticLoss, audit
-from orthocal.assessment.audit import AuditedCell, _skewed_all, _unskewed_all
+from orthocal.assessment.audit import AuditedCell
 from orthocal.calibrators.cells import CellFamily, Residuals, families
+from orthocal.calibrators.skewness import skewed_all, unskewed_all
 from orthocal.files.applied import calibrated_columns
 from orthocal.group_maps import GroupMap, GroupShifts
 from orthocal.maps import AffineMap, StepMap
@@ -366,10 +367,10 @@ def test_skewed_residuals_do_not_mislead_the_audit():
 
 def test_skewness_is_taken_out_and_put_back():
     t, skewness = np.linspace(-4, 4, 9), np.full(9, 0.2)
-    np.testing.assert_allclose(_skewed_all(_unskewed_all(t, skewness), skewness), t)
-    np.testing.assert_array_equal(_skewed_all(t, 0 * t), t)
+    np.testing.assert_allclose(skewed_all(unskewed_all(t, skewness), skewness), t)
+    np.testing.assert_array_equal(skewed_all(t, 0 * t), t)
     # Hand: t = 1, skewness .3: 1 + .1 + .09 / 27 + .05
-    np.testing.assert_allclose(_unskewed_all(np.ones(1), np.full(1, 0.3)), 1.15 + 0.09 / 27)
+    np.testing.assert_allclose(unskewed_all(np.ones(1), np.full(1, 0.3)), 1.15 + 0.09 / 27)
 
 
 def test_bad_audits_get_one_sentence():

@@ -12,16 +12,14 @@ from scipy.stats import norm
 from scipy.stats import t as t_distribution
 
 from orthocal.arrays import Floats
-from orthocal.assessment.linear_test import FEW_UNITS
 from orthocal.calibrators.cells import CellFamily, CellMoments, Residuals, families
 from orthocal.calibrators.histogram import uniform_mass_edges
+from orthocal.calibrators.skewness import believed_skewness, cautious, skewed_all
 from orthocal.errors import OrthocalError, require_at_least, require_inside, require_whole
 from orthocal.losses import Loss
 from orthocal.observations import as_groups, as_numbers
 
 EVERYONE = "all rows"
-LEAST_SKEW = 1e-6
-"""Skewness below which a statistic is left as it is."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -207,16 +205,15 @@ def _judged(tested: Sequence[CellTests], level: float, draws: int, rng: np.rando
         raise OrthocalError("No cell has enough rows to be tested. Use fewer groups or bins, or a smaller `smallest`.")
     error, free = np.sqrt(found.variance) / found.mass, found.units - 1
     noise = hstack([one.noise for one in tested]).tocsr()
-    skewness = _skewness_of(noise, found.units)
-    plain = found.mean / error
-    # The smaller of both: where tails are heavy, what looks like skewness is a few large rows.
-    score = np.minimum(np.abs(plain), np.abs(_unskewed_all(plain, skewness)))
+    cubes = np.asarray(noise.power(3).sum(axis=0)).ravel()
+    skewness = believed_skewness(cubes, found.variance, found.units)
+    score = cautious(found.mean / error, skewness)
     normal = -norm.ppf(np.exp(np.maximum(t_distribution.logsf(score, free), -700.0)))
     largest = _largest(noise, draws, rng)
     p_values = (1 + draws - np.searchsorted(largest, normal, side="left")) / (1 + draws)
     reach = np.asarray(t_distribution.isf(norm.sf(np.quantile(largest, level)), free))
-    lower = np.minimum(-reach, _skewed_all(-reach, skewness)) * error
-    upper = np.maximum(reach, _skewed_all(reach, skewness)) * error
+    lower = np.minimum(-reach, skewed_all(-reach, skewness)) * error
+    upper = np.maximum(reach, skewed_all(reach, skewness)) * error
     places = [(one.family, int(cell)) for one in tested for cell in one.which]
     cells = []
     for k in np.argsort(-normal, kind="stable"):
@@ -225,26 +222,6 @@ def _judged(tested: Sequence[CellTests], level: float, draws: int, rng: np.rando
         rows, p_value = float(found.units[k]), float(p_values[k])
         cells.append(AuditedCell(**where, rows=rows, excess=excess, interval=ends, p_value=p_value))
     return Audit(cells=tuple(cells), p_value=float(p_values.min()), level=level, draws=draws)
-
-
-def _skewness_of(noise: csr_array, units: Floats) -> Floats:
-    """Return the skewness of each cell's sum; that of few units is mostly chance, and is drawn to the mean of all cells."""
-    cubes, squares = (np.asarray(noise.power(power).sum(axis=0)).ravel() for power in (3, 2))
-    own = cubes / squares**1.5 * np.sqrt(units)
-    believed = units / (units + FEW_UNITS)
-    return np.asarray((believed * own + (1 - believed) * np.average(own, weights=units)) / np.sqrt(units))
-
-
-def _unskewed_all(t: Floats, skewness: Floats) -> Floats:
-    """Return t statistics without the skewness of what they are sums of: Hall's (1992) transformation, as in the linear test."""
-    return np.asarray(t + skewness * t**2 / 3 + skewness**2 * t**3 / 27 + skewness / 6)
-
-
-def _skewed_all(value: Floats, skewness: Floats) -> Floats:
-    """Return the t statistics whose transformation has these values."""
-    safe = np.where(np.abs(skewness) < LEAST_SKEW, 1.0, skewness)
-    back = 3 / safe * (np.cbrt(1 + safe * (value - safe / 6)) - 1)
-    return np.where(np.abs(skewness) < LEAST_SKEW, value, back)
 
 
 def _largest(noise: csr_array, draws: int, rng: np.random.Generator) -> Floats:

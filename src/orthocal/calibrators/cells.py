@@ -97,6 +97,15 @@ class Residuals(NamedTuple):
         found = [(wholes, CellMoments.of(whole)), (family, CellMoments.of(sums))]
         return found[: 2 if bins > 1 else 1]
 
+    def cubes(self, family: CellFamily, found: CellMoments) -> Floats:
+        """Return the sum over the units of each cell of (r - rbar m)^3, for its skewness."""
+        residual, mass = self.terms[:2]
+        cell = family.cells(self.place)
+        rest = residual - found.mean[cell] * mass
+        if self.clusters is not None:
+            cell, (rest,) = cluster_cells(cell, self.clusters, [rest])
+        return group_sums(cell, rest**3, len(found.mass))
+
 
 def families(groups: Mapping[str, Any], n: int, edges: Floats) -> list[CellFamily]:
     """Return all rows and every column of groups, divided at the edges."""
@@ -130,8 +139,12 @@ def cell_sums(cell: Integers, terms: Sequence[Floats], count: int) -> Floats:
 
 def cluster_squares(cell: Integers, rows: Residuals, count: int) -> Floats:
     """Return the sums of the terms where a cluster's sums in a cell are one unit."""
-    clusters = np.asarray(rows.clusters)
+    cells, (residual, mass) = cluster_cells(cell, np.asarray(rows.clusters), rows.terms[:2])
+    return cell_sums(cells, _terms(residual, mass), count)
+
+
+def cluster_cells(cell: Integers, clusters: Integers, terms: Sequence[Floats]) -> tuple[Integers, list[Floats]]:
+    """Return the cell of every cluster in a cell, and its sums of every term there."""
     several = int(clusters.max()) + 1
     pairs, index = np.unique(cell * several + clusters, return_inverse=True)
-    residual, mass = (group_sums(index, term, len(pairs)) for term in rows.terms[:2])
-    return cell_sums(pairs // several, _terms(residual, mass), count)
+    return pairs // several, [group_sums(index, term, len(pairs)) for term in terms]

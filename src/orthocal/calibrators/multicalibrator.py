@@ -12,13 +12,15 @@ from sklearn.base import BaseEstimator
 from orthocal.arrays import Floats
 from orthocal.calibrators.cells import CellFamily, CellMoments, Residuals, families
 from orthocal.calibrators.histogram import uniform_mass_edges
+from orthocal.calibrators.skewness import believed_skewness, cautious
 from orthocal.errors import OrthocalError, require_at_least, require_whole
 from orthocal.group_maps import GroupMap, GroupShifts
 from orthocal.losses import Loss, total_mass
 from orthocal.observations import as_groups, as_numbers
 
 CHANCE = 0.04
-"""Chance that anything is changed in a multicalibrated model, by Bonferroni's bound over all cells; 0.01 is left for skewness."""
+"""Chance that anything is changed in a multicalibrated model, by Bonferroni's bound over all cells; 0.01 is left for what is left
+of skewness."""
 MOST_STEPS = 10_000
 
 
@@ -136,8 +138,11 @@ class Gate(NamedTuple):
     cells: int
     least: float
 
-    def squares(self, found: CellMoments) -> Floats:
-        """Return the squared tolerance of each cell; infinite in cells that are too small or without mass."""
+    def squares(self, found: CellMoments, cubes: Floats | None = None) -> Floats:
+        """Return the squared tolerance of each cell; infinite in cells that are too small or without mass.
+
+        With `cubes`, for skewness, that of a cell is as many times larger as its squared statistic is without skewness.
+        """
         able = (found.units >= self.smallest) & (found.mass > 0)
         squares = np.full(len(able), np.inf)
         if self.tolerance is not None:
@@ -145,7 +150,17 @@ class Gate(NamedTuple):
             return squares
         critical = t_distribution.isf(CHANCE / 2 / self.cells, found.units[able] - 1)
         squares[able] = critical**2 * found.variance[able] / found.mass[able] / self.mass
+        if cubes is not None:
+            noisy = able & (found.variance > 0)
+            squares[noisy] *= _surprise_from_skewness(CellMoments(*(one[noisy] for one in found)), cubes[noisy])
         return np.asarray(np.maximum(squares, self.least**2))
+
+
+def _surprise_from_skewness(found: CellMoments, cubes: Floats) -> Floats:
+    """Return squared t statistics over what they are without skewness, at least 1."""
+    plain = found.mean * found.mass / np.sqrt(found.variance)
+    score = cautious(plain, believed_skewness(cubes, found.variance, found.units))
+    return np.divide(plain**2, score**2, out=np.full(len(plain), np.inf), where=score > 0)
 
 
 def require_quadratic(prediction: Floats, loss: Loss) -> None:
@@ -167,6 +182,17 @@ def _bound(prediction: Floats, loss: Loss, least: float) -> float:
     return float((loss.derivative(prediction) ** 2 / mass).sum() / mass.sum() / least**2)
 
 
+class Candidate(NamedTuple):
+    """Cells of a family that stand out, their shifts, and by how much these lower the loss beyond noise."""
+
+    family: CellFamily
+    found: CellMoments
+    shifts: Floats
+    gain: float
+    is_sure: bool = False
+    """Whether skewness has been looked at."""
+
+
 def _shifted(
     cells: Sequence[CellFamily], prediction: Floats, loss: Loss, gate: Gate, most: int
 ) -> tuple[GroupMap, int]:
@@ -176,22 +202,39 @@ def _shifted(
     while steps < most:
         rows = Residuals.of(prediction, loss, cells[0].edges)
         found = [
-            (family, *_stand_out(family, one, gate, most - steps))
+            Candidate(family, one, *_stand_out(family, one, gate.squares(one), gate.mass, most - steps))
             for column in cells
             for family, one in rows.moments(column)
         ]
-        family, shifts, gain = max(found, key=lambda one: one[2])
-        if not gain > 0:
+        best = _best(found, rows, gate, most - steps)
+        if best is None:
             break
+        family, shifts = best.family, best.shifts
         steps += int(np.count_nonzero(shifts))
         rounds.append(GroupShifts(family.column, family.values, family.edges, shifts.reshape(family.shape)))
         prediction = prediction + shifts[family.cells(rows.place)]
     return GroupMap(tuple(rounds)), steps
 
 
-def _stand_out(family: CellFamily, found: CellMoments, gate: Gate, most: int) -> tuple[Floats, float]:
+def _best(found: Sequence[Candidate], rows: Residuals, gate: Gate, most: int) -> Candidate | None:
+    """Return the family with the largest gain; skewness, which only lowers gains, is looked at where it could matter."""
+    left = list(found)
+    while True:
+        place = max(range(len(left)), key=lambda k: left[k].gain)
+        best = left[place]
+        if best.is_sure or not best.gain > 0:
+            return best if best.gain > 0 else None
+        squares = gate.squares(best.found, rows.cubes(best.family, best.found))
+        left[place] = Candidate(
+            best.family, best.found, *_stand_out(best.family, best.found, squares, gate.mass, most), is_sure=True
+        )
+
+
+def _stand_out(
+    family: CellFamily, found: CellMoments, squares: Floats, mass: float, most: int
+) -> tuple[Floats, float]:
     """Return the shift of each cell, 0 where it does not stand out, and by how much they lower the loss beyond their noise."""
-    excess = found.mass / gate.mass * found.mean**2 - gate.squares(found)
+    excess = found.mass / mass * found.mean**2 - squares
     excess[family.groups * family.shape[1] :] = -np.inf  # rows in none of the groups
     strongest = np.argsort(-excess, kind="stable")[:most]
     changed = strongest[excess[strongest] > 0]
