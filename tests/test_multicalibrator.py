@@ -12,10 +12,11 @@ from scipy.stats import t as student
 
 import orthocal
 from orthocal import ExpectileLoss, HingeLoss, Multicalibrator, OrthocalError, QuadraticLoss, audit
-from orthocal.assessment.audit import AuditedCell
+from orthocal.assessment.audit_records import AuditedCell
 from orthocal.calibrators.cells import CellFamily, Residuals, families
 from orthocal.calibrators.skewness import skewed_all, unskewed_all
 from orthocal.files.applied import calibrated_columns
+from orthocal.group_columns import DerivedGroups, GroupPart
 from orthocal.group_maps import GroupMap, GroupShifts
 from orthocal.maps import AffineMap, StepMap
 from tests.command_line import run
@@ -161,10 +162,23 @@ def random_map(base=()):
     return GroupMap((by_sex, by_age, everyone, by_sex), base)
 
 
+def derived_map(base=()):
+    """Return a map whose groups are ranges of income, and their intersections with sex."""
+    rng = np.random.default_rng(17)
+    sex = GroupPart("sex of person", ("f", "it's"), [], ("sex = f", "sex = it's"))
+    income = GroupPart("income", (), [1.5, 3.0], ("income up to 1.5", "income 1.5 to 3", "income over 3"))
+    ranges, both = DerivedGroups("income", (income,)), DerivedGroups("sex and income", (sex, income))
+    by_income = GroupShifts("income", tuple(sorted(income.words[::2])), [0.2], rng.standard_normal((3, 2)))
+    by_both = GroupShifts("sex and income", tuple(sorted(both.words)[1:]), [], rng.standard_normal((6, 1)))
+    return GroupMap((by_income, random_map().rounds[0], by_both), base, (ranges, both))
+
+
+@pytest.mark.parametrize("make", [random_map, derived_map])
 @pytest.mark.parametrize("base", [(), (AffineMap(0.1, 2.0), StepMap([0.0], [-0.2, 0.7]))])
-def test_every_form_of_a_group_map_gives_the_same_numbers(tmp_path, base):
-    fitted, rng = random_map(base), np.random.default_rng(6)
+def test_every_form_of_a_group_map_gives_the_same_numbers(tmp_path, base, make):
+    fitted, rng = make(base), np.random.default_rng(6)
     table = pd.DataFrame({"tau": rng.standard_normal(200), "age": rng.integers(0, 4, 200)})
+    table["income"] = rng.choice([0.0, 1.5, 2.0, 3.0, 4.0, np.nan], 200)
     table.loc[:9, "tau"], table.loc[10:19, "tau"] = -0.5, 0.5  # on the edges
     table["sex of person"] = rng.choice(np.array(["f", "it's", "new", None], dtype=object), 200)
     wanted = fitted.predict(table["tau"], table)
@@ -196,7 +210,39 @@ def test_every_form_of_a_group_map_gives_the_same_numbers(tmp_path, base):
 )
 def test_a_bad_file_of_a_group_map_gets_one_sentence(tmp_path, change, message):
     shifts = {"shape": "group shifts", "column": "g", "values": ["a"], "edges": [], "shifts": [[1.0], [0.0]]}
-    record = {"format": "orthocal-map", "version": 1, "shape": "groups", "rounds": [shifts | change], "base": []}
+    record = {"format": "orthocal-map", "version": 1, "shape": "groups", "rounds": [shifts | change], "base": [], "derived": []}
+    (tmp_path / "map.json").write_text(json.dumps(record))
+    with pytest.raises(OrthocalError, match=message):
+        orthocal.load(tmp_path / "map.json")
+
+
+def test_derived_groups_by_hand():
+    # f with income 1.5 (closed on the right: up to 1.5): by income, then by sex, then by both; missing income: by sex alone.
+    fitted = derived_map()
+    assert fitted.columns == ("income", "sex of person")
+    by_income, by_sex, by_both = fitted.rounds
+    own = by_both.values.index("sex = f and income 1.5 to 3")
+    first = 0.0 + by_income.shifts[-1, 0]  # 2 is in no group of this round
+    second = first + by_sex.shifts[0, np.searchsorted(by_sex.edges, first)]
+    found = fitted.predict([0.0, 0.0], {"sex of person": ["f", None], "income": [2.0, np.nan]})
+    assert found[0] == pytest.approx(second + by_both.shifts[own, 0])
+    third = first + by_sex.shifts[-1, np.searchsorted(by_sex.edges, first)]
+    assert found[1] == pytest.approx(third + by_both.shifts[-1, 0])
+
+
+@pytest.mark.parametrize(
+    ("part", "message"),
+    [
+        ({"words": ["a"]}, "words for each; there are 0 values, 1 cuts and 1 words"),
+        ({"cuts": [2.0, 1.0], "words": ["a", "b", "c"]}, "must be finite and increase"),
+        ({"words": ["a", "a"]}, "must increase, none of them twice"),
+        ({"words": ["a", 1.0]}, "must have the column's name and words"),
+    ],
+)
+def test_a_bad_file_of_derived_groups_gets_one_sentence(tmp_path, part, message):
+    own = {"shape": "group part", "column": "x", "values": [], "cuts": [1.0], "words": ["low", "high"]} | part
+    derived = {"shape": "derived groups", "name": "x", "parts": [own]}
+    record = {"format": "orthocal-map", "version": 1, "shape": "groups", "rounds": [], "base": [], "derived": [derived]}
     (tmp_path / "map.json").write_text(json.dumps(record))
     with pytest.raises(OrthocalError, match=message):
         orthocal.load(tmp_path / "map.json")
@@ -277,6 +323,8 @@ def test_groups_that_are_missing_or_of_another_kind_get_one_sentence():
         random_map().predict([0.0])
     with pytest.raises(OrthocalError, match="must have values like those the map was fitted with, such as 'f'"):
         random_map().predict([0.0], {"sex of person": [1], "age": [1]})
+    with pytest.raises(OrthocalError, match="must hold numbers, whose ranges are groups"):
+        derived_map().predict([0.0], {"sex of person": ["f"], "income": ["much"]})
 
 
 def test_an_audit_finds_the_group_that_is_off_and_says_so():
@@ -391,5 +439,5 @@ def test_bad_audits_get_one_sentence():
     ],
 )
 def test_a_cell_in_words(ends, words):
-    cell = AuditedCell(column="g", value="a", range=ends, rows=9.0, excess=-1.0, interval=(-3.0, 1.0), p_value=0.2)
+    cell = AuditedCell(column="g", group="g = a", range=ends, rows=9.0, excess=-1.0, interval=(-3.0, 1.0), p_value=0.2)
     assert str(cell) == f"{words}: too low by 1 (-1 to 3)"

@@ -10,7 +10,7 @@ from orthocal.assessment import Assessment as Assessment
 from orthocal.assessment import Comparison as Comparison
 from orthocal.assessment import assess as assess
 from orthocal.assessment import compare as compare
-from orthocal.assessment.audit import Audit as Audit
+from orthocal.assessment.audit_records import Audit as Audit
 from orthocal.assessment.audit import audit as audit
 from orthocal.assessment.effect_band import EffectBand as EffectBand
 from orthocal.assessment.effect_band import effect_band as effect_band

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -11,104 +10,14 @@ from scipy.sparse import csr_array, hstack
 from scipy.stats import norm
 from scipy.stats import t as t_distribution
 
-from orthocal.arrays import Floats
+from orthocal.arrays import Floats, Labels
+from orthocal.assessment.audit_records import EVERYONE, Audit, AuditedCell
 from orthocal.calibrators.cells import CellFamily, CellMoments, Residuals, families
 from orthocal.calibrators.histogram import uniform_mass_edges
-from orthocal.calibrators.skewness import believed_skewness, cautious, skewed_all
+from orthocal.calibrators.skewness import believed_skewness, cautious, is_clearly_skewed, skewed_all, unskewed_all
 from orthocal.errors import OrthocalError, require_at_least, require_inside, require_whole
 from orthocal.losses import Loss
 from orthocal.observations import as_groups, as_numbers
-
-EVERYONE = "all rows"
-
-
-@dataclass(frozen=True, kw_only=True)
-class AuditedCell:
-    """What an audit found in one cell: a group, or a group and a range of predictions.
-
-    Parameters
-    ----------
-    column, value : str
-        Of the group; without a column, all rows.
-    range : (float, float) or None
-        Of predictions, closed on the right; None where the whole group is meant.
-    rows : float
-        Effective number of rows (clusters).
-    excess : float
-        By how much predictions are too high on average, in units of the residual.
-    interval : (float, float)
-        Of the excess, simultaneous over all cells.
-    p_value : float
-        Adjusted for all cells.
-    """
-
-    column: str
-    value: str
-    range: tuple[float, float] | None
-    rows: float
-    excess: float
-    interval: tuple[float, float]
-    p_value: float
-
-    @property
-    def name(self) -> str:
-        """The cell in words."""
-        group = f"{self.column} = {self.value}" if self.column else EVERYONE
-        if self.range is None:
-            return group
-        low, high = self.range
-        if np.isinf(low):
-            return f"{group}, predictions up to {high:.3g}"
-        return f"{group}, predictions above {low:.3g}" + ("" if np.isinf(high) else f", up to {high:.3g}")
-
-    def __str__(self) -> str:
-        sign = 1.0 if self.excess >= 0 else -1.0
-        low, high = sorted(sign * end for end in self.interval)
-        side = "high" if self.excess >= 0 else "low"
-        return f"{self.name}: too {side} by {abs(self.excess):.3g} ({low:.3g} to {high:.3g})"
-
-
-@dataclass(frozen=True, kw_only=True)
-class Audit:
-    """Whether a prediction is calibrated in every named subgroup.
-
-    Parameters
-    ----------
-    cells : tuple of AuditedCell
-        The most surprising first.
-    p_value : float
-        Of the hypothesis that no cell is off.
-    level : float
-        Of confidence.
-    draws : int
-        Of the multiplier bootstrap.
-
-    Examples
-    --------
-    >>> from orthocal import Audit
-    >>> from orthocal.assessment.audit import AuditedCell
-    >>> cell = AuditedCell(
-    ...     column="age", value="over 60", range=None, rows=900.0, excess=3.1, interval=(1.2, 5.0), p_value=0.002
-    ... )
-    >>> print(Audit(cells=(cell,), p_value=0.002, level=0.95, draws=9999))
-    1 of 1 cells are off (p = 0.002, adjusted for all cells).
-      age = over 60: too high by 3.1 (1.2 to 5)
-    """
-
-    cells: tuple[AuditedCell, ...]
-    p_value: float
-    level: float
-    draws: int
-
-    @property
-    def found(self) -> tuple[AuditedCell, ...]:
-        """The cells that are off, by adjusted p-values."""
-        return tuple(cell for cell in self.cells if cell.p_value <= 1 - self.level)
-
-    def __str__(self) -> str:
-        head = f"{len(self.found)} of {len(self.cells)} cells are off (p = {self.p_value:.3g}, adjusted for all cells)."
-        return "\n".join([head, *(f"  {cell}" for cell in self.found)])
-
 
 def audit(
     prediction: Any,
@@ -159,22 +68,43 @@ def audit(
       who = women over 60: too high by 1.04 (0.925 to 1.16)
       all rows: too high by 0.0847 (0.0463 to 0.123)
     """
-    require_whole(bins, 1, "bins")
-    require_whole(draws, 1, "draws")
-    require_inside(level, 0, 1, "level")
-    require_at_least(smallest, 2, "smallest")
+    plan = AuditPlan(bins, smallest, level, draws, random_state)
+    columns = {name: as_groups(given, f"groups[{name!r}]", len(loss)) for name, given in groups.items()}
+    return audited(as_numbers(prediction, "prediction", len(loss)), loss, columns, plan)
+
+
+class AuditPlan(NamedTuple):
+    """How an audit is made; `phrased` names the columns whose labels are whole phrases."""
+
+    bins: int = 5
+    smallest: float = 30
+    level: float = 0.95
+    draws: int = 9999
+    random_state: Any = 0
+    phrased: frozenset[str] = frozenset()
+
+    def require_sense(self) -> None:
+        """Settings lie where they make sense."""
+        require_whole(self.bins, 1, "bins")
+        require_whole(self.draws, 1, "draws")
+        require_inside(self.level, 0, 1, "level")
+        require_at_least(self.smallest, 2, "smallest")
+
+
+def audited(prediction: Floats, loss: Loss, groups: Mapping[str, Labels], plan: AuditPlan) -> Audit:
+    """Test whether predictions are calibrated in groups; see `audit`."""
+    plan.require_sense()
     rows = np.flatnonzero(loss.weight > 0)
-    values = as_numbers(prediction, "prediction", len(loss))[rows]
-    columns = {name: as_groups(given, f"groups[{name!r}]", len(loss))[rows] for name, given in groups.items()}
+    values, columns = prediction[rows], {name: labels[rows] for name, labels in groups.items()}
     loss = loss[rows].at(values)
-    edges = uniform_mass_edges(values, loss.weight, bins)
+    edges = uniform_mass_edges(values, loss.weight, plan.bins)
     residuals = Residuals.of(values, loss, edges)
     tested = [
-        _tested(family, found, residuals, smallest)
+        _tested(family, found, residuals, plan.smallest)
         for column in families(columns, len(rows), edges)
         for family, found in residuals.moments(column)
     ]
-    return _judged(tested, level, draws, np.random.default_rng(random_state))
+    return _judged(tested, plan)
 
 
 class CellTests(NamedTuple):
@@ -198,7 +128,7 @@ def _tested(family: CellFamily, found: CellMoments, rows: Residuals, smallest: f
     return CellTests(family, which, CellMoments(*(one[which] for one in found)), noise[:, which])
 
 
-def _judged(tested: Sequence[CellTests], level: float, draws: int, rng: np.random.Generator) -> Audit:
+def _judged(tested: Sequence[CellTests], plan: AuditPlan) -> Audit:
     """Return what the largest statistic says of each cell."""
     found = CellMoments(*(np.concatenate(parts) for parts in zip(*(one.found for one in tested), strict=True)))
     if not len(found.mass):
@@ -207,21 +137,23 @@ def _judged(tested: Sequence[CellTests], level: float, draws: int, rng: np.rando
     noise = hstack([one.noise for one in tested]).tocsr()
     cubes = np.asarray(noise.power(3).sum(axis=0)).ravel()
     skewness = believed_skewness(cubes, found.variance, found.units)
-    score = cautious(found.mean / error, skewness)
+    is_clear = is_clearly_skewed(tested[0].noise.toarray().ravel())
+    score = np.abs(unskewed_all(found.mean / error, skewness)) if is_clear else cautious(found.mean / error, skewness)
     normal = -norm.ppf(np.exp(np.maximum(t_distribution.logsf(score, free), -700.0)))
-    largest = _largest(noise, draws, rng)
-    p_values = (1 + draws - np.searchsorted(largest, normal, side="left")) / (1 + draws)
-    reach = np.asarray(t_distribution.isf(norm.sf(np.quantile(largest, level)), free))
-    lower = np.minimum(-reach, skewed_all(-reach, skewness)) * error
-    upper = np.maximum(reach, skewed_all(reach, skewness)) * error
+    largest = _largest(noise, plan.draws, np.random.default_rng(plan.random_state))
+    p_values = (1 + plan.draws - np.searchsorted(largest, normal, side="left")) / (1 + plan.draws)
+    reach = np.asarray(t_distribution.isf(norm.sf(np.quantile(largest, plan.level)), free))
+    lower, upper = skewed_all(-reach, skewness), skewed_all(reach, skewness)
+    if not is_clear:
+        lower, upper = np.minimum(-reach, lower), np.maximum(reach, upper)
     places = [(one.family, int(cell)) for one in tested for cell in one.which]
     cells = []
     for k in np.argsort(-normal, kind="stable"):
-        excess, where = -float(found.mean[k]), _where(*places[k])
-        ends = (excess + float(lower[k]), excess + float(upper[k]))
+        excess, where = -float(found.mean[k]), _where(*places[k], plan.phrased)
+        ends = (excess + float((lower * error)[k]), excess + float((upper * error)[k]))
         rows, p_value = float(found.units[k]), float(p_values[k])
         cells.append(AuditedCell(**where, rows=rows, excess=excess, interval=ends, p_value=p_value))
-    return Audit(cells=tuple(cells), p_value=float(p_values.min()), level=level, draws=draws)
+    return Audit(cells=tuple(cells), p_value=float(p_values.min()), level=plan.level, draws=plan.draws)
 
 
 def _largest(noise: csr_array, draws: int, rng: np.random.Generator) -> Floats:
@@ -233,12 +165,13 @@ def _largest(noise: csr_array, draws: int, rng: np.random.Generator) -> Floats:
     return np.sort(np.abs(rng.standard_normal((draws, len(root))) @ root.T).max(axis=1))
 
 
-def _where(family: CellFamily, cell: int) -> dict[str, Any]:
+def _where(family: CellFamily, cell: int, phrased: frozenset[str]) -> dict[str, Any]:
     """Return the group and the range of predictions of a cell."""
     group, place = divmod(cell, family.shape[1])
     ends = np.concatenate([[-np.inf], family.edges, [np.inf]]).tolist()
+    words = str(family.values[group]) if family.values else EVERYONE
     return {
         "column": family.column,
-        "value": str(family.values[group]) if family.values else "",
+        "group": words if not family.values or family.column in phrased else f"{family.column} = {words}",
         "range": (ends[place], ends[place + 1]) if len(family.edges) else None,
     }

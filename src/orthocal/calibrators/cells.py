@@ -9,7 +9,7 @@ import numpy as np
 
 from orthocal.arrays import Floats, Integers, group_sums, step_of
 from orthocal.errors import OrthocalError
-from orthocal.group_maps import codes_of, is_known
+from orthocal.group_columns import codes_of, is_known
 from orthocal.losses import Loss
 from orthocal.observations import as_groups
 

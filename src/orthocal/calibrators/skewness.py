@@ -42,3 +42,20 @@ def skewed_all(value: Floats, skewness: Floats) -> Floats:
 def cautious(t: Floats, skewness: Floats) -> Floats:
     """Return the smaller of |t| with and without skewness: where tails are heavy, what looks like skewness is a few large rows."""
     return np.minimum(np.abs(t), np.abs(unskewed_all(t, skewness)))
+
+
+CLEAR = 3.0
+"""Standard errors from 0 at which skewness is taken to be real."""
+
+
+def is_clearly_skewed(noise: Floats) -> bool:
+    """Return whether the skewness of all units together is more than chance, by its own standard error.
+
+    With heavy tails the standard error is large too, so that a few large rows are not taken for skewness.
+    """
+    if not noise.size or not noise.std() > 0:
+        return False
+    z = (noise - noise.mean()) / noise.std()
+    skewness = (z**3).mean()
+    influence = z**3 - 3 * z - skewness - 1.5 * skewness * (z**2 - 1)
+    return bool(abs(skewness) > CLEAR * influence.std() / np.sqrt(len(z)))
