@@ -210,7 +210,14 @@ def test_every_form_of_a_group_map_gives_the_same_numbers(tmp_path, base, make):
 )
 def test_a_bad_file_of_a_group_map_gets_one_sentence(tmp_path, change, message):
     shifts = {"shape": "group shifts", "column": "g", "values": ["a"], "edges": [], "shifts": [[1.0], [0.0]]}
-    record = {"format": "orthocal-map", "version": 1, "shape": "groups", "rounds": [shifts | change], "base": [], "derived": []}
+    record = {
+        "format": "orthocal-map",
+        "version": 1,
+        "shape": "groups",
+        "rounds": [shifts | change],
+        "base": [],
+        "derived": [],
+    }
     (tmp_path / "map.json").write_text(json.dumps(record))
     with pytest.raises(OrthocalError, match=message):
         orthocal.load(tmp_path / "map.json")

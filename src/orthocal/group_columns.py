@@ -55,9 +55,7 @@ class GroupPart:
                 f"The groups of a column must increase, none of them twice; they are {[*self.values] or [*self.words]}."
             )
         if not ((np.diff(self.cuts) > 0).all() and np.isfinite(self.cuts).all()):
-            raise OrthocalError(
-                f"The cuts of a column must be finite and increase; those of {self.column!r} do not."
-            )
+            raise OrthocalError(f"The cuts of a column must be finite and increase; those of {self.column!r} do not.")
 
     def places(self, groups: Mapping[str, Any], n: int) -> Integers:
         """Return the number of each row's group; that of rows in none of them is the number of groups."""

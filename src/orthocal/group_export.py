@@ -44,9 +44,7 @@ def _parts_sql(parts: Sequence[GroupPart], words: tuple[str, ...], quote: str | 
     name = identifier(first.column, quote)
     inner = [_parts_sql(rest, (*words, own), quote) for own in first.words]
     if first.values:
-        cases = [
-            f"WHEN {name} = {label(value)} THEN {text}" for value, text in zip(first.values, inner, strict=True)
-        ]
+        cases = [f"WHEN {name} = {label(value)} THEN {text}" for value, text in zip(first.values, inner, strict=True)]
         return f"CASE {' '.join(cases)} END"
     ranges = search(f"{name} <=", [literal(cut) for cut in first.cuts], inner)
     return f"CASE WHEN {is_finite([name])} THEN {ranges} END"

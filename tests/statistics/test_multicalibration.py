@@ -124,7 +124,10 @@ def null(rng, n, noise="normal", weights="uniform"):
 CHOSEN_ON = [("normal", 2000), ("heavy", 2000), ("normal", 10_000), ("clustered", 5000), ("exponential", 3000)]
 """Designs on which the rule for skewness was chosen; the others confirm it."""
 OTHERS = [("gamma", 3000), ("laplace", 3000), ("unequal", 3000), ("unequal_clusters", 10_000), ("binary", 5000)]
-DESIGNS = [(*one, "uniform") for one in (*CHOSEN_ON, *OTHERS)] + [("normal", 3000, "unequal"), ("gamma", 3000, "unequal")]
+DESIGNS = [(*one, "uniform") for one in (*CHOSEN_ON, *OTHERS)] + [
+    ("normal", 3000, "unequal"),
+    ("gamma", 3000, "unequal"),
+]
 
 
 @pytest.mark.parametrize(("noise", "n", "weights"), DESIGNS)

@@ -19,6 +19,7 @@ from orthocal.errors import OrthocalError, require_at_least, require_inside, req
 from orthocal.losses import Loss
 from orthocal.observations import as_groups, as_numbers
 
+
 def audit(
     prediction: Any,
     loss: Loss,
@@ -65,8 +66,8 @@ def audit(
     >>> loss = QuadraticLoss(effect + rng.standard_normal(4000), np.ones(4000))
     >>> print(audit(effect + (group == "women over 60"), loss, {"who": group}, bins=1))
     2 of 3 cells are off (p = 0.0001, adjusted for all cells).
-      who = women over 60: too high by 1.04 (0.925 to 1.16)
-      all rows: too high by 0.0847 (0.0463 to 0.123)
+      who = women over 60: too high by 1.04 (0.927 to 1.16)
+      all rows: too high by 0.0847 (0.0464 to 0.123)
     """
     plan = AuditPlan(bins, smallest, level, draws, random_state)
     columns = {name: as_groups(given, f"groups[{name!r}]", len(loss)) for name, given in groups.items()}
@@ -135,7 +136,7 @@ def _judged(tested: Sequence[CellTests], plan: AuditPlan) -> Audit:
         raise OrthocalError("No cell has enough rows to be tested. Use fewer groups or bins, or a smaller `smallest`.")
     error, free = np.sqrt(found.variance) / found.mass, found.units - 1
     noise = hstack([one.noise for one in tested]).tocsr()
-    cubes = np.asarray(noise.power(3).sum(axis=0)).ravel()
+    cubes = np.asarray(noise.power(3).sum(axis=0), dtype=np.float64).ravel()
     skewness = believed_skewness(cubes, found.variance, found.units)
     is_clear = is_clearly_skewed(tested[0].noise.toarray().ravel())
     score = np.abs(unskewed_all(found.mean / error, skewness)) if is_clear else cautious(found.mean / error, skewness)

@@ -33,7 +33,7 @@ class Condition(NamedTuple):
     def holds(self, labels: Labels) -> Booleans:
         """Return in which rows it holds; where the column is missing, it does not."""
         if self.value is not None:
-            return np.asarray((labels == self.value) == self.is_above) & (labels != MISSING)
+            return np.asarray(((labels == self.value) == self.is_above) & (labels != MISSING))
         return np.asarray(labels > self.threshold if self.is_above else labels <= self.threshold)
 
 
@@ -48,12 +48,9 @@ class Feature:
     """The one other value of the column, where it has two."""
 
     def numbers(self, labels: Labels) -> Floats:
-        """Return what the tree sees; missing numbers are put in the middle."""
-        if self.value is not None:
-            return np.asarray(labels == self.value).astype(np.float64)
-        own = labels.astype(np.float64)
-        known = np.isfinite(own)
-        return np.where(known, own, np.median(own[known]) if known.any() else 0.0)
+        """Return what the tree sees; numbers may be missing."""
+        own = labels.astype(np.float64) if self.value is None else np.asarray(labels == self.value).astype(np.float64)
+        return np.where(np.isfinite(own), own, np.nan)
 
     def condition(self, threshold: float, is_above: bool) -> Condition:
         """Return a side of a division, with a threshold of few digits."""
@@ -112,7 +109,7 @@ def features_of(name: str, labels: Labels) -> list[Feature]:
 def _nodes(tree: Any, features: list[Feature]) -> list[tuple[Condition, ...]]:
     """Return the conditions of every node of a tree but its root."""
     found: list[tuple[Condition, ...]] = []
-    left = [(0, ())]
+    left: list[tuple[int, tuple[Condition, ...]]] = [(0, ())]
     while left:
         node, conditions = left.pop()
         if conditions:
@@ -120,7 +117,7 @@ def _nodes(tree: Any, features: list[Feature]) -> list[tuple[Condition, ...]]:
         if tree.children_left[node] >= 0:
             feature, threshold = features[tree.feature[node]], float(tree.threshold[node])
             children = ((tree.children_left[node], False), (tree.children_right[node], True))
-            left += [(child, (*conditions, feature.condition(threshold, above))) for child, above in children]
+            left += [(int(child), (*conditions, feature.condition(threshold, above))) for child, above in children]
     return found
 
 

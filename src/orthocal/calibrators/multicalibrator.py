@@ -160,7 +160,7 @@ def _surprise_from_skewness(found: CellMoments, cubes: Floats) -> Floats:
     """Return squared t statistics over what they are without skewness, at least 1."""
     plain = found.mean * found.mass / np.sqrt(found.variance)
     score = cautious(plain, believed_skewness(cubes, found.variance, found.units))
-    return np.divide(plain**2, score**2, out=np.full(len(plain), np.inf), where=score > 0)
+    return np.asarray(np.divide(plain**2, score**2, out=np.full(len(plain), np.inf), where=score > 0))
 
 
 def require_quadratic(prediction: Floats, loss: Loss) -> None:
@@ -230,9 +230,7 @@ def _best(found: Sequence[Candidate], rows: Residuals, gate: Gate, most: int) ->
         )
 
 
-def _stand_out(
-    family: CellFamily, found: CellMoments, squares: Floats, mass: float, most: int
-) -> tuple[Floats, float]:
+def _stand_out(family: CellFamily, found: CellMoments, squares: Floats, mass: float, most: int) -> tuple[Floats, float]:
     """Return the shift of each cell, 0 where it does not stand out, and by how much they lower the loss beyond their noise."""
     excess = found.mass / mass * found.mean**2 - squares
     excess[family.groups * family.shape[1] :] = -np.inf  # rows in none of the groups

@@ -40,7 +40,7 @@ def skewed_all(value: Floats, skewness: Floats) -> Floats:
 
 
 def cautious(t: Floats, skewness: Floats) -> Floats:
-    """Return the smaller of |t| with and without skewness: where tails are heavy, what looks like skewness is a few large rows."""
+    """Return the smaller of |t| with and without skewness: with heavy tails, what looks like skewness is a few large rows."""
     return np.minimum(np.abs(t), np.abs(unskewed_all(t, skewness)))
 
 

@@ -62,7 +62,7 @@ class GroupsWithin:
         """Return a map with shifts of groups after another, fitted on some rows; the other alone where no group stands out."""
         shifts = Multicalibrator().fit(base.predict(prediction[rows]), loss[rows], self.labels_of(rows)).map_.rounds
         before = () if isinstance(base, IdentityMap) else (base,)
-        return GroupMap(shifts, before, self.derived) if shifts else base  # type: ignore[return-value]
+        return GroupMap(shifts, before, self.derived) if shifts else base
 
 
 def groups_within(within: Within, column: Callable[[str], Any], weight: Floats) -> GroupsWithin:
@@ -109,7 +109,7 @@ def part_of(name: str, labels: Labels, weight: Floats) -> GroupPart:
     known = is_known(labels)
     found = np.unique(labels[known])
     if labels.dtype.kind not in "fiu" or len(found) <= MOST_VALUES:
-        return GroupPart(name, tuple(found.tolist()), [], tuple(f"{name} = {one}" for one in found.tolist()))
+        return GroupPart(name, tuple(found.tolist()), np.empty(0), tuple(f"{name} = {one}" for one in found.tolist()))
     numbers = labels[known].astype(np.float64)
     cuts = readable(uniform_mass_edges(numbers, weight[known], RANGES), numbers)
     return GroupPart(name, (), cuts, range_words(name, cuts, is_whole=bool((numbers == np.floor(numbers)).all())))

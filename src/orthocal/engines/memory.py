@@ -8,6 +8,7 @@ from functools import cached_property
 from typing import Any, cast
 
 import numpy as np
+
 from orthocal.arrays import Booleans, Floats, Integers
 from orthocal.assessment import Assessment, Comparison, assess, compare
 from orthocal.assessment.assess import assess_rows
@@ -181,7 +182,9 @@ class MemoryEngine:
         for time in range(1, times + 1):
             learnt = self._learnt(self.recipe.again(time))
             base = self.fitted(method, prediction, learnt, fitted).map_
-            after = values_of(map_with_groups(base, prediction, learnt.loss, fitted, within), prediction, judged, within)
+            after = values_of(
+                map_with_groups(base, prediction, learnt.loss, fitted, within), prediction, judged, within
+            )
             errors = (assess(values, learnt.loss[judged], draws=1).error for values in (prediction[judged], after))
             found.append(cast("tuple[float, float]", tuple(errors)))
         return found

@@ -95,9 +95,7 @@ class MemoryTrial:
 
     def compare(self, settings: Settings, before: Map, after: Map) -> Comparison:
         """Compare what two maps make of the prediction."""
-        return compare(
-            self.values(before), self.values(after), self.loss, level=settings.level, cost=settings.cost
-        )
+        return compare(self.values(before), self.values(after), self.loss, level=settings.level, cost=settings.cost)
 
     def gaps(self, again: Map, predictions: Floats) -> Floats:
         """Return how far another map is from the map of the method: at predictions, or in the rows judged if groups matter."""

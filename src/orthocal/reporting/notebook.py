@@ -48,6 +48,14 @@ def calibration_html(done: Any) -> str:
     return fragment("Calibration", str(done.recommendation), calibration_figures(done)[1:], notes, picture)
 
 
+def audit_html(audit: Any) -> str:
+    """Return what an audit found in words, and its subgroups as a picture."""
+    rows = [
+        Figure(cell.name, number(cell.excess), f"too high, interval {between(cell.interval)}") for cell in audit.found
+    ]
+    return fragment("Audit", audit.headline, rows, [], _drawn("Subgroups", audit.plot))
+
+
 def choice_html(choice: Any) -> str:
     """Return the verdict on rivals, their figures, and the leaderboard as a picture."""
     notes = [about_losses(choice), *(str(check) for check in choice.checks if check.result != "passed")]

@@ -66,7 +66,11 @@ def calibrated(
         "audit_before": trial.audit(settings, unchanged),
     }
     if not np.size(holdout) > 1 and holdout == 0:
-        return {**known, "map": trial.map, "recommendation": recommend(Found(every, before, audit_before=known["audit_before"]))}
+        return {
+            **known,
+            "map": trial.map,
+            "recommendation": recommend(Found(every, before, audit_before=known["audit_before"])),
+        }
     goal = replace(settings, tolerance=before.tolerance)  # the same before and after: no map moves the goal posts
     after = replace(trial.assess(goal, trial.map), tolerance_note=before.tolerance_note)
     found = Found(

@@ -141,8 +141,8 @@ class Calibration:
     def band(self) -> EffectBand:
         """The band of all rows for the average effect of people with the same prediction, never for a person's own effect.
 
-        Refused with a sentence for effects that are no means (quantiles, expectiles, ratios), on Dask, with too few rows, and where
-        subgroups have shifts.
+        Refused with a sentence for effects that are no means (quantiles, expectiles, ratios), on Dask, with too few rows,
+        and where subgroups have shifts.
         """
         if isinstance(self.map, GroupMap):
             raise OrthocalError(

@@ -120,7 +120,7 @@ class StudyDefinition:
         >>> trial["tau"] += trial["age"] > 0.8
         >>> study = Study(trial, outcome="y", treatment="a", covariates=["age"], propensity=0.5)
         >>> print(study.audit("tau", discover=True).found[0].group)
-        age > 0.8
+        age > 0.799
         """
         plan = AuditPlan(bins, smallest, self.level, draws, self.random_state)
         return audits(self, prediction, within, plan, discover=discover)
