@@ -13,8 +13,8 @@ from scipy.stats import t as student
 import orthocal
 from orthocal import ExpectileLoss, HingeLoss, Multicalibrator, OrthocalError, QuadraticLoss, audit
 from orthocal.assessment.audit_records import AuditedCell
-from orthocal.calibrators.cells import CellFamily, Residuals, families
-from orthocal.calibrators.skewness import skewed_all, unskewed_all
+from orthocal.calibrators.cells import CellFamily, CellMoments, Residuals, families
+from orthocal.calibrators.skewness import Skewed, clearly_skewed, skewed_all, unskewed_all
 from orthocal.files.applied import calibrated_columns
 from orthocal.group_columns import DerivedGroups, GroupPart
 from orthocal.group_maps import GroupMap, GroupShifts
@@ -169,7 +169,7 @@ def derived_map(base=()):
     income = GroupPart("income", (), [1.5, 3.0], ("income up to 1.5", "income 1.5 to 3", "income over 3"))
     ranges, both = DerivedGroups("income", (income,)), DerivedGroups("sex and income", (sex, income))
     by_income = GroupShifts("income", tuple(sorted(income.words[::2])), [0.2], rng.standard_normal((3, 2)))
-    by_both = GroupShifts("sex and income", tuple(sorted(both.words)[1:]), [], rng.standard_normal((6, 1)))
+    by_both = GroupShifts("sex and income", tuple(sorted(both.words)[:-1]), [], rng.standard_normal((6, 1)))
     return GroupMap((by_income, random_map().rounds[0], by_both), base, (ranges, both))
 
 
@@ -277,7 +277,7 @@ def test_truth_values_are_groups(tmp_path):
     np.testing.assert_allclose(found, wanted, atol=1e-12)
 
 
-def test_the_command_line_exports_a_group_map_and_says_what_it_cannot_apply(tmp_path, capsys):
+def test_the_command_line_exports_and_applies_a_group_map(tmp_path, capsys):
     orthocal.save(random_map(), tmp_path / "map.json")
     assert run("export", tmp_path / "map.json", "--format", "sql", "--prediction", "tau") == 0
     assert capsys.readouterr().out.rstrip("\n") == orthocal.to_sql(random_map(), "tau")
@@ -292,10 +292,16 @@ def test_the_command_line_exports_a_group_map_and_says_what_it_cannot_apply(tmp_
         tmp_path / "out.csv",
     ]
     assert run(*words) == 2
-    assert "needs its columns of groups, sex of person, age" in " ".join(capsys.readouterr().err.split())
+    assert "'sex of person' is not. There are tau." in " ".join(capsys.readouterr().err.split())
     assert not (tmp_path / "out.csv").exists()
+    pd.DataFrame({"tau": [0.0, 1.0], "sex of person": ["f", ""], "age": [2, 9]}).to_csv(
+        tmp_path / "data.csv", index=False
+    )
+    assert run(*words) == 0
+    wanted = random_map().predict([0.0, 1.0], {"sex of person": ["f", None], "age": [2, 9]})
+    np.testing.assert_allclose(pd.read_csv(tmp_path / "out.csv")["tau_calibrated"], wanted)
     plain = GroupMap((GroupShifts("", (), [], [[1.0]]),))
-    np.testing.assert_array_equal(calibrated_columns(plain, np.zeros((2, 1))), [[1.0], [1.0]])
+    np.testing.assert_array_equal(calibrated_columns(plain, np.zeros((2, 1)), {}), [[1.0], [1.0]])
 
 
 @pytest.mark.parametrize("loss", [HingeLoss, ExpectileLoss])
@@ -418,6 +424,41 @@ def test_skewed_residuals_do_not_mislead_the_audit():
         groups = {"a": rng.integers(0, 5, 3000), "b": rng.integers(0, 2, 3000)}
         rejected += audit(prediction + 1, loss, groups, draws=499, random_state=seed).p_value <= 0.05
     assert rejected / 200 < 0.085
+
+
+def test_rare_outcomes_do_not_mislead_the_fit():
+    """Scores of a rare outcome of 0 and 1: a cell without events would seem to be sure that it is off."""
+    changed = 0
+    for seed in range(100):
+        rng = np.random.default_rng(seed)
+        prediction, treated, event = rng.standard_normal(3000), rng.random(3000) < 0.2, rng.random(3000) < 0.1
+        noise = 10 * (event - 0.1) * np.where(treated, 5, -1.25)
+        loss = QuadraticLoss(prediction + noise, np.ones(3000))
+        changed += Multicalibrator().fit(prediction, loss, {"a": rng.integers(0, 3, 3000)}).steps_ > 0
+    assert changed <= 10
+
+
+def test_variance_is_drawn_to_that_of_all_rows_by_hand():
+    # One cell of 30 units, each with residual 0 and mass 1, so of variance 0; 30 units of all rows are added, of variance 4:
+    # (0 + 30 * 4) / 60 = 2 for a unit, and the error of the mean of 30 is the root of 2 / 30.
+    found = CellMoments(np.zeros(1), np.full(1, 30.0), np.zeros(1), np.full(1, 30.0))
+    np.testing.assert_allclose(Skewed(4.0, 1.0).errors(found), np.sqrt(2 / 30))
+    # A cell with a variance of 9 for a unit keeps it.
+    np.testing.assert_allclose(Skewed(4.0, 1.0).errors(found._replace(variance=np.full(1, 270.0))), np.sqrt(9 / 30))
+
+
+@pytest.mark.parametrize(
+    ("noise", "wanted"), [("exponential", True), ("standard_normal", False), ("standard_cauchy", False)]
+)
+def test_what_is_clearly_skewed(noise, wanted):
+    """Heavy tails alone are not."""
+    values = getattr(np.random.default_rng(1), noise)(size=2000)
+    loss = QuadraticLoss(values, np.ones(2000))
+    found = clearly_skewed(Residuals.of(np.zeros(2000), loss, np.empty(0)))
+    assert (found is not None) == wanted
+    if found is not None:
+        assert found.skewness == pytest.approx(2, abs=0.6)
+        assert found.variance == pytest.approx(1, abs=0.2)
 
 
 def test_skewness_is_taken_out_and_put_back():

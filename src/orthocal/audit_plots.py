@@ -30,7 +30,7 @@ def audit_forest(audit: Audit, ax: Axes | None = None, *, after: Audit | None = 
             own = later[cell.group]
             _mark(ax, own, place - step, own in after.found, ACCENT, "o")
     ax.set_yticks(range(len(cells)), [f"{cell.group} ({cell.rows:,.0f})" for cell in cells])
-    ax.set_xlabel(f"predictions too high by, with {100 * audit.level:g}% intervals for all subgroups at once")
+    ax.set_xlabel("predictions too high by")
     if later:
         ax.plot([], [], color=GREY, marker="s", linestyle="none", label="before")
         ax.plot([], [], color=ACCENT, marker="o", linestyle="none", label="after")

@@ -14,7 +14,7 @@ from orthocal.arrays import Floats, Labels
 from orthocal.assessment.audit_records import EVERYONE, Audit, AuditedCell
 from orthocal.calibrators.cells import CellFamily, CellMoments, Residuals, families
 from orthocal.calibrators.histogram import uniform_mass_edges
-from orthocal.calibrators.skewness import believed_skewness, cautious, is_clearly_skewed, skewed_all, unskewed_all
+from orthocal.calibrators.skewness import Skewed, believed_skewness, cautious, clearly_skewed, skewed_all
 from orthocal.errors import OrthocalError, require_at_least, require_inside, require_whole
 from orthocal.losses import Loss
 from orthocal.observations import as_groups, as_numbers
@@ -105,7 +105,7 @@ def audited(prediction: Floats, loss: Loss, groups: Mapping[str, Labels], plan: 
         for column in families(columns, len(rows), edges)
         for family, found in residuals.moments(column)
     ]
-    return _judged(tested, plan)
+    return _judged(tested, plan, clearly_skewed(residuals))
 
 
 class CellTests(NamedTuple):
@@ -129,29 +129,53 @@ def _tested(family: CellFamily, found: CellMoments, rows: Residuals, smallest: f
     return CellTests(family, which, CellMoments(*(one[which] for one in found)), noise[:, which])
 
 
-def _judged(tested: Sequence[CellTests], plan: AuditPlan) -> Audit:
+class Statistics(NamedTuple):
+    """Of each cell: the size of its t statistic, its standard error, its degrees of freedom, and the skewness taken out."""
+
+    score: Floats
+    error: Floats
+    free: Floats
+    skewness: Floats
+    is_sure: bool
+    """Whether residuals are clearly skewed; if not, the smaller statistic counts, and intervals are as wide as both."""
+
+    @classmethod
+    def of(cls, found: CellMoments, noise: csr_array, skewed: Skewed | None) -> Statistics:
+        """From what was found in the cells and each unit's part of their noise."""
+        free = found.units - 1
+        if skewed is not None:
+            error, skewness = skewed.errors(found), skewed.skewness / np.sqrt(found.units)
+            return cls(skewed.without(found.mean / error, found.units), error, free, skewness, True)
+        cubes = np.asarray(noise.power(3).sum(axis=0), dtype=np.float64).ravel()
+        error, skewness = np.sqrt(found.variance) / found.mass, believed_skewness(cubes, found.variance, found.units)
+        return cls(cautious(found.mean / error, skewness), error, free, skewness, False)
+
+    def reaches(self, critical: float) -> tuple[Floats, Floats]:
+        """Return how far intervals reach down and up, given the critical value of a normal number."""
+        reach = np.asarray(t_distribution.isf(norm.sf(critical), self.free))
+        lower, upper = skewed_all(-reach, self.skewness), skewed_all(reach, self.skewness)
+        if not self.is_sure:
+            lower, upper = np.minimum(-reach, lower), np.maximum(reach, upper)
+        return lower * self.error, upper * self.error
+
+
+def _judged(tested: Sequence[CellTests], plan: AuditPlan, skewed: Skewed | None) -> Audit:
     """Return what the largest statistic says of each cell."""
     found = CellMoments(*(np.concatenate(parts) for parts in zip(*(one.found for one in tested), strict=True)))
     if not len(found.mass):
         raise OrthocalError("No cell has enough rows to be tested. Use fewer groups or bins, or a smaller `smallest`.")
-    error, free = np.sqrt(found.variance) / found.mass, found.units - 1
     noise = hstack([one.noise for one in tested]).tocsr()
-    cubes = np.asarray(noise.power(3).sum(axis=0), dtype=np.float64).ravel()
-    skewness = believed_skewness(cubes, found.variance, found.units)
-    is_clear = is_clearly_skewed(tested[0].noise.toarray().ravel())
-    score = np.abs(unskewed_all(found.mean / error, skewness)) if is_clear else cautious(found.mean / error, skewness)
-    normal = -norm.ppf(np.exp(np.maximum(t_distribution.logsf(score, free), -700.0)))
+    own = Statistics.of(found, noise, skewed)
+    normal = -norm.ppf(np.exp(np.maximum(t_distribution.logsf(own.score, own.free), -700.0)))
     largest = _largest(noise, plan.draws, np.random.default_rng(plan.random_state))
     p_values = (1 + plan.draws - np.searchsorted(largest, normal, side="left")) / (1 + plan.draws)
-    reach = np.asarray(t_distribution.isf(norm.sf(np.quantile(largest, plan.level)), free))
-    lower, upper = skewed_all(-reach, skewness), skewed_all(reach, skewness)
-    if not is_clear:
-        lower, upper = np.minimum(-reach, lower), np.maximum(reach, upper)
+    lower, upper = own.reaches(float(np.quantile(largest, plan.level)))
     places = [(one.family, int(cell)) for one in tested for cell in one.which]
     cells = []
-    for k in np.argsort(-normal, kind="stable"):
-        excess, where = -float(found.mean[k]), _where(*places[k], plan.phrased)
-        ends = (excess + float((lower * error)[k]), excess + float((upper * error)[k]))
+    for k in np.argsort(-normal, kind="stable").tolist():
+        excess, (family, cell) = -float(found.mean[k]), places[k]
+        ends = (excess + float(lower[k]), excess + float(upper[k]))
+        where = _where(family, cell, plan.phrased)
         rows, p_value = float(found.units[k]), float(p_values[k])
         cells.append(AuditedCell(**where, rows=rows, excess=excess, interval=ends, p_value=p_value))
     return Audit(cells=tuple(cells), p_value=float(p_values.min()), level=plan.level, draws=plan.draws)

@@ -11,6 +11,8 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 EVERYONE = "all rows"
+SHOWN = 10
+"""Cells that are off, the most surprising ones, that words and tables name."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -109,7 +111,9 @@ class Audit:
         return f"{count} of {len(self.cells)} cells{where} {verb} off (p = {self.p_value:.3g}, adjusted for all cells)."
 
     def __str__(self) -> str:
-        return "\n".join([self.headline, *(f"  {cell}" for cell in self.found)])
+        more = len(self.found) - SHOWN
+        last = [f"  and {more} more"] if more > 0 else []
+        return "\n".join([self.headline, *(f"  {cell}" for cell in self.found[:SHOWN]), *last])
 
     def to_dict(self) -> dict[str, Any]:
         """Return the audit as plain numbers, strings, lists and dicts, ready for JSON."""

@@ -97,14 +97,13 @@ class Residuals(NamedTuple):
         found = [(wholes, CellMoments.of(whole)), (family, CellMoments.of(sums))]
         return found[: 2 if bins > 1 else 1]
 
-    def cubes(self, family: CellFamily, found: CellMoments) -> Floats:
-        """Return the sum over the units of each cell of (r - rbar m)^3, for its skewness."""
+    def by_unit(self) -> tuple[Floats, Floats]:
+        """Return the residual and the mass of each row, or of each cluster."""
         residual, mass = self.terms[:2]
-        cell = family.cells(self.place)
-        rest = residual - found.mean[cell] * mass
-        if self.clusters is not None:
-            cell, (rest,) = cluster_cells(cell, self.clusters, [rest])
-        return group_sums(cell, rest**3, len(found.mass))
+        if self.clusters is None:
+            return residual, mass
+        several = int(self.clusters.max()) + 1
+        return group_sums(self.clusters, residual, several), group_sums(self.clusters, mass, several)
 
 
 def families(groups: Mapping[str, Any], n: int, edges: Floats) -> list[CellFamily]:
@@ -139,12 +138,8 @@ def cell_sums(cell: Integers, terms: Sequence[Floats], count: int) -> Floats:
 
 def cluster_squares(cell: Integers, rows: Residuals, count: int) -> Floats:
     """Return the sums of the terms where a cluster's sums in a cell are one unit."""
-    cells, (residual, mass) = cluster_cells(cell, np.asarray(rows.clusters), rows.terms[:2])
-    return cell_sums(cells, _terms(residual, mass), count)
-
-
-def cluster_cells(cell: Integers, clusters: Integers, terms: Sequence[Floats]) -> tuple[Integers, list[Floats]]:
-    """Return the cell of every cluster in a cell, and its sums of every term there."""
+    clusters = np.asarray(rows.clusters)
     several = int(clusters.max()) + 1
     pairs, index = np.unique(cell * several + clusters, return_inverse=True)
-    return pairs // several, [group_sums(index, term, len(pairs)) for term in terms]
+    residual, mass = (group_sums(index, term, len(pairs)) for term in rows.terms[:2])
+    return cell_sums(pairs // several, _terms(residual, mass), count)

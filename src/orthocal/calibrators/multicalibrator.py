@@ -12,15 +12,15 @@ from sklearn.base import BaseEstimator
 from orthocal.arrays import Floats
 from orthocal.calibrators.cells import CellFamily, CellMoments, Residuals, families
 from orthocal.calibrators.histogram import uniform_mass_edges
-from orthocal.calibrators.skewness import believed_skewness, cautious
+from orthocal.calibrators.skewness import Skewed, clearly_skewed
 from orthocal.errors import OrthocalError, require_at_least, require_whole
 from orthocal.group_maps import GroupMap, GroupShifts
 from orthocal.losses import Loss, total_mass
 from orthocal.observations import as_groups, as_numbers
 
 CHANCE = 0.04
-"""Chance that anything is changed in a multicalibrated model, by Bonferroni's bound over all cells; 0.01 is left for what is left
-of skewness."""
+"""Chance that anything is changed in a multicalibrated model, by Bonferroni's bound over all cells; 0.01 is left for means of few
+rows, which are not quite normal."""
 MOST_STEPS = 10_000
 
 
@@ -124,7 +124,8 @@ class Multicalibrator(BaseEstimator):  # type: ignore[misc]
         found = [pair for family in cells for pair in rows.moments(family)]
         looked = [one.units[: family.groups * family.shape[1]] for family, one in found]
         total = sum(int((units >= self.smallest).sum()) for units in looked)
-        gate = Gate(self.tolerance, self.smallest, total_mass(loss), max(total, 1), 0.0)
+        skewed = None if self.tolerance is not None else clearly_skewed(rows)
+        gate = Gate(self.tolerance, self.smallest, total_mass(loss), max(total, 1), 0.0, skewed)
         least = min(float(gate.squares(one).min()) for _, one in found)
         return gate._replace(least=float(np.sqrt(least)))
 
@@ -137,30 +138,28 @@ class Gate(NamedTuple):
     mass: float
     cells: int
     least: float
+    skewed: Skewed | None
 
-    def squares(self, found: CellMoments, cubes: Floats | None = None) -> Floats:
-        """Return the squared tolerance of each cell; infinite in cells that are too small or without mass.
-
-        With `cubes`, for skewness, that of a cell is as many times larger as its squared statistic is without skewness.
-        """
+    def squares(self, found: CellMoments) -> Floats:
+        """Return the squared tolerance of each cell; infinite in cells that are too small or without mass."""
         able = (found.units >= self.smallest) & (found.mass > 0)
         squares = np.full(len(able), np.inf)
         if self.tolerance is not None:
             squares[able] = self.tolerance**2
             return squares
-        critical = t_distribution.isf(CHANCE / 2 / self.cells, found.units[able] - 1)
-        squares[able] = critical**2 * found.variance[able] / found.mass[able] / self.mass
-        if cubes is not None:
-            noisy = able & (found.variance > 0)
-            squares[noisy] *= _surprise_from_skewness(CellMoments(*(one[noisy] for one in found)), cubes[noisy])
+        own = CellMoments(*(one[able] for one in found))
+        critical = t_distribution.isf(CHANCE / 2 / self.cells, own.units - 1)
+        squares[able] = (critical * self._errors(own)) ** 2 * own.mass / self.mass
         return np.asarray(np.maximum(squares, self.least**2))
 
-
-def _surprise_from_skewness(found: CellMoments, cubes: Floats) -> Floats:
-    """Return squared t statistics over what they are without skewness, at least 1."""
-    plain = found.mean * found.mass / np.sqrt(found.variance)
-    score = cautious(plain, believed_skewness(cubes, found.variance, found.units))
-    return np.asarray(np.divide(plain**2, score**2, out=np.full(len(plain), np.inf), where=score > 0))
+    def _errors(self, found: CellMoments) -> Floats:
+        """Return standard errors of mean residuals; where residuals are skewed, larger by what that adds to the statistic."""
+        if self.skewed is None:
+            return np.asarray(np.sqrt(found.variance) / found.mass)
+        errors = self.skewed.errors(found)
+        plain = np.abs(found.mean) / errors
+        score = np.minimum(plain, self.skewed.without(found.mean / errors, found.units))
+        return errors * np.divide(plain, score, out=np.ones(len(plain)), where=score > 0)
 
 
 def require_quadratic(prediction: Floats, loss: Loss) -> None:
@@ -182,17 +181,6 @@ def _bound(prediction: Floats, loss: Loss, least: float) -> float:
     return float((loss.derivative(prediction) ** 2 / mass).sum() / mass.sum() / least**2)
 
 
-class Candidate(NamedTuple):
-    """Cells of a family that stand out, their shifts, and by how much these lower the loss beyond noise."""
-
-    family: CellFamily
-    found: CellMoments
-    shifts: Floats
-    gain: float
-    is_sure: bool = False
-    """Whether skewness has been looked at."""
-
-
 def _shifted(
     cells: Sequence[CellFamily], prediction: Floats, loss: Loss, gate: Gate, most: int
 ) -> tuple[GroupMap, int]:
@@ -202,37 +190,22 @@ def _shifted(
     while steps < most:
         rows = Residuals.of(prediction, loss, cells[0].edges)
         found = [
-            Candidate(family, one, *_stand_out(family, one, gate.squares(one), gate.mass, most - steps))
+            (family, *_stand_out(family, one, gate, most - steps))
             for column in cells
             for family, one in rows.moments(column)
         ]
-        best = _best(found, rows, gate, most - steps)
-        if best is None:
+        family, shifts, gain = max(found, key=lambda one: one[2])
+        if not gain > 0:
             break
-        family, shifts = best.family, best.shifts
         steps += int(np.count_nonzero(shifts))
         rounds.append(GroupShifts(family.column, family.values, family.edges, shifts.reshape(family.shape)))
         prediction = prediction + shifts[family.cells(rows.place)]
     return GroupMap(tuple(rounds)), steps
 
 
-def _best(found: Sequence[Candidate], rows: Residuals, gate: Gate, most: int) -> Candidate | None:
-    """Return the family with the largest gain; skewness, which only lowers gains, is looked at where it could matter."""
-    left = list(found)
-    while True:
-        place = max(range(len(left)), key=lambda k: left[k].gain)
-        best = left[place]
-        if best.is_sure or not best.gain > 0:
-            return best if best.gain > 0 else None
-        squares = gate.squares(best.found, rows.cubes(best.family, best.found))
-        left[place] = Candidate(
-            best.family, best.found, *_stand_out(best.family, best.found, squares, gate.mass, most), is_sure=True
-        )
-
-
-def _stand_out(family: CellFamily, found: CellMoments, squares: Floats, mass: float, most: int) -> tuple[Floats, float]:
+def _stand_out(family: CellFamily, found: CellMoments, gate: Gate, most: int) -> tuple[Floats, float]:
     """Return the shift of each cell, 0 where it does not stand out, and by how much they lower the loss beyond their noise."""
-    excess = found.mass / mass * found.mean**2 - squares
+    excess = found.mass / gate.mass * found.mean**2 - gate.squares(found)
     excess[family.groups * family.shape[1] :] = -np.inf  # rows in none of the groups
     strongest = np.argsort(-excess, kind="stable")[:most]
     changed = strongest[excess[strongest] > 0]

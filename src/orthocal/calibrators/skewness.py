@@ -2,14 +2,61 @@
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 import numpy as np
 
 from orthocal.arrays import Floats
+from orthocal.calibrators.cells import CellMoments, Residuals
 
 FEW_UNITS = 100
 """Effective number of rows or clusters whose skewness is believed by half: that of fewer is mostly chance."""
 LEAST_SKEW = 1e-6
 """Skewness below which a statistic is left as it is."""
+CLEAR = 3.0
+"""Standard errors from 0 at which skewness is taken to be real."""
+DRAWN = 30
+"""Units of all rows that the variance of a cell is drawn to, where residuals are skewed."""
+
+
+class Skewed(NamedTuple):
+    """Variance and skewness of a unit, of all rows together, where residuals are clearly skewed.
+
+    A cell in which the few large residuals are missing seems to be sure of its mean, which is then far from that of other cells:
+    so its variance is drawn to that of all rows where it is smaller, and skewness is that of all rows.
+    """
+
+    variance: float
+    skewness: float
+
+    def errors(self, found: CellMoments) -> Floats:
+        """Return the standard errors of mean residuals."""
+        own = found.variance * found.units / found.mass**2
+        drawn = (found.units * own + DRAWN * self.variance) / (found.units + DRAWN)
+        return np.asarray(np.sqrt(np.maximum(own, drawn) / found.units))
+
+    def without(self, t: Floats, units: Floats) -> Floats:
+        """Return the size of t statistics without skewness."""
+        return np.abs(unskewed_all(t, self.skewness / np.sqrt(units)))
+
+
+def clearly_skewed(rows: Residuals) -> Skewed | None:
+    """Return variance and skewness of all rows together where the latter is more than chance, by its own standard error.
+
+    With heavy tails the standard error is large too, so that a few large rows are not taken for skewness.
+    """
+    residual, mass = rows.by_unit()
+    noise = residual - residual.sum() / mass.sum() * mass if mass.sum() > 0 else np.zeros(0)
+    if not noise.size or not noise.std() > 0:
+        return None
+    z = (noise - noise.mean()) / noise.std()
+    skewness = float((z**3).mean())
+    influence = z**3 - 3 * z - skewness - 1.5 * skewness * (z**2 - 1)
+    if not abs(skewness) > CLEAR * influence.std() / np.sqrt(len(z)):
+        return None
+    units = float(mass.sum() ** 2 / (mass**2).sum())
+    third = (noise**3).sum() / (noise**2).sum() ** 1.5 * np.sqrt(units)
+    return Skewed(float((noise**2).sum() * units / mass.sum() ** 2), float(third))
 
 
 def believed_skewness(cubes: Floats, squares: Floats, units: Floats) -> Floats:
@@ -42,20 +89,3 @@ def skewed_all(value: Floats, skewness: Floats) -> Floats:
 def cautious(t: Floats, skewness: Floats) -> Floats:
     """Return the smaller of |t| with and without skewness: with heavy tails, what looks like skewness is a few large rows."""
     return np.minimum(np.abs(t), np.abs(unskewed_all(t, skewness)))
-
-
-CLEAR = 3.0
-"""Standard errors from 0 at which skewness is taken to be real."""
-
-
-def is_clearly_skewed(noise: Floats) -> bool:
-    """Return whether the skewness of all units together is more than chance, by its own standard error.
-
-    With heavy tails the standard error is large too, so that a few large rows are not taken for skewness.
-    """
-    if not noise.size or not noise.std() > 0:
-        return False
-    z = (noise - noise.mean()) / noise.std()
-    skewness = (z**3).mean()
-    influence = z**3 - 3 * z - skewness - 1.5 * skewness * (z**2 - 1)
-    return bool(abs(skewness) > CLEAR * influence.std() / np.sqrt(len(z)))

@@ -9,6 +9,7 @@ from itertools import count
 from typing import Any
 
 from orthocal.assessment import Assessment, Comparison
+from orthocal.assessment.audit_records import SHOWN
 from orthocal.formats import between, number
 from orthocal.plots import calibration_map, reliability
 from orthocal.reporting.calibrations import calibration_figures
@@ -51,7 +52,8 @@ def calibration_html(done: Any) -> str:
 def audit_html(audit: Any) -> str:
     """Return what an audit found in words, and its subgroups as a picture."""
     rows = [
-        Figure(cell.name, number(cell.excess), f"too high, interval {between(cell.interval)}") for cell in audit.found
+        Figure(cell.name, number(cell.excess), f"too high, interval {between(cell.interval)}")
+        for cell in audit.found[:SHOWN]
     ]
     return fragment("Audit", audit.headline, rows, [], _drawn("Subgroups", audit.plot))
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from orthocal.assessment import Assessment
-from orthocal.assessment.audit_records import Audit
+from orthocal.assessment.audit_records import SHOWN, Audit
 from orthocal.assessment.effect_band import EffectBand
 from orthocal.assessment.parts import Check
 from orthocal.audit_plots import drawn_cells
@@ -221,10 +221,11 @@ def audit_table(when: str, audit: Audit) -> Table:
     """Return the cells that are off."""
     rows = tuple(
         (cell.name, f"{cell.rows:,.0f}", number(cell.excess), between(cell.interval), p_value(cell.p_value))
-        for cell in audit.found
+        for cell in audit.found[:SHOWN]
     )
     header = ("subgroup", "rows", "too high by", "interval", "p-value, adjusted")
-    return Table(f"{when}: {audit.headline}", header, rows)
+    most = f" The {SHOWN} most surprising:" if len(audit.found) > SHOWN else ""
+    return Table(f"{when}: {audit.headline}{most}", header, rows)
 
 
 def shifts_table(fitted: GroupMap) -> Table:
