@@ -10,6 +10,8 @@ import orthocal
 from orthocal import Isotonic, Multicalibrator, QuadraticLoss, audit
 from tests.test_multicalibrator import opposite, worst_group
 
+pytestmark = pytest.mark.slow
+
 
 def binned_error(prediction, truth, bins=20):
     """Root mean square, over bins of equal size, of prediction less truth: the error of calibration over all rows."""

@@ -13,7 +13,7 @@ from orthocal.calibrators.histogram import uniform_mass_edges
 from orthocal.calibrators.multicalibrator import Multicalibrator
 from orthocal.errors import OrthocalError
 from orthocal.group_columns import DerivedGroups, GroupPart, is_known
-from orthocal.group_maps import GroupMap
+from orthocal.group_maps import GroupMap, predict_within
 from orthocal.losses import Loss
 from orthocal.maps import IdentityMap, Map
 from orthocal.observations import as_groups
@@ -58,11 +58,28 @@ class GroupsWithin:
         """Return the columns of groups, of some rows."""
         return {name: values[rows] for name, values in self.labels.items()}
 
-    def map_after(self, base: Map, prediction: Floats, loss: Loss, rows: Integers) -> Map:
-        """Return a map with shifts of groups after another, fitted on some rows; the other alone where no group stands out."""
+    def map_after(self, base: Map, prediction: Floats, loss: Loss, rows: Integers, half: Integers | None = None) -> Map:
+        """Return a map with shifts of groups after another, fitted on some rows; the other alone where no group stands out.
+
+        With `half`, which of two halves each row is in, the other map is left out where shifts do better without it on rows that
+        they were not fitted on: it may have been bent by errors of groups that shifts put right.
+        """
+        if half is not None and self._loss_on_others(
+            IdentityMap(), prediction, loss, rows, half
+        ) < self._loss_on_others(base, prediction, loss, rows, half):
+            base = IdentityMap()
         shifts = Multicalibrator().fit(base.predict(prediction[rows]), loss[rows], self.labels_of(rows)).map_.rounds
         before = () if isinstance(base, IdentityMap) else (base,)
         return GroupMap(shifts, before, self.derived) if shifts else base
+
+    def _loss_on_others(self, base: Map, prediction: Floats, loss: Loss, rows: Integers, half: Integers) -> float:
+        """Return the loss of shifts after a map, those of each half of the rows on the other."""
+        total = 0.0
+        for side in (0, 1):
+            own, others = rows[half[rows] == side], rows[half[rows] != side]
+            fitted = self.map_after(base, prediction, loss, others)
+            total += float(loss[own].value(predict_within(fitted, prediction[own], self.given_of(own))).sum())
+        return total
 
 
 def groups_within(within: Within, column: Callable[[str], Any], weight: Floats) -> GroupsWithin:

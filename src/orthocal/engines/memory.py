@@ -24,6 +24,7 @@ from orthocal.errors import OrthocalError
 from orthocal.events import require_use_of_event
 from orthocal.folds import HOLDOUT, draw_folds, split_rows
 from orthocal.losses import ArmScores, Loss
+from orthocal.maps import Map
 from orthocal.nuisances import Nuisance
 from orthocal.nuisances.cross_fit import Fitted, check_given, to_learn
 from orthocal.nuisances.learners import Recipe
@@ -143,7 +144,7 @@ class MemoryEngine:
         return MemoryTrial(
             engine=self,
             calibrator=calibrator,
-            map=map_with_groups(calibrator.map_, prediction, self.learnt.loss, fitted, within),
+            map=self._with_groups(calibrator, prediction, self.learnt, fitted, within),
             prediction=prediction,
             rows=fitted,
             judged=judged,
@@ -193,6 +194,16 @@ class MemoryEngine:
         """Learn the loss; some are built at a prediction and then moved to any other, so any will do."""
         rows = replace(self.observations, prediction=np.zeros(len(self)))
         return replace(learn_cross(self.effect, rows, self.X, self.nuisances, self.folds, recipe), prediction=None)
+
+    def _with_groups(
+        self, base: Calibrator, prediction: Floats, learnt: Orthogonal, rows: Integers, within: GroupsWithin | None
+    ) -> Map:
+        """Return a map with shifts of groups; one that was chosen from the data may be left out of it."""
+        if within is None or not hasattr(base, "choose"):
+            return map_with_groups(base.map_, prediction, learnt.loss, rows, within)
+        half = replace(learnt, prediction=prediction).map_fold % 2
+        both = half if len(np.unique(half[rows])) > 1 else None
+        return map_with_groups(base.map_, prediction, learnt.loss, rows, within, both)
 
     def fitted(self, method: Any, prediction: Floats, learnt: Orthogonal, rows: Integers | None) -> Calibrator:
         """Return the calibrator fitted on some rows, or on all."""

@@ -18,17 +18,21 @@ from orthocal.assessment.audit_records import Audit
 from orthocal.assessment.records import Settings
 from orthocal.calibrators import Calibrator, Constant
 from orthocal.calibrators.within import GroupsWithin
-from orthocal.group_maps import predict_within
+from orthocal.group_maps import GroupMap, predict_within
 from orthocal.losses import Loss
-from orthocal.maps import Map
+from orthocal.maps import IdentityMap, Map
 
 if TYPE_CHECKING:
     from orthocal.engines.memory import MemoryEngine
 
+LEFT_OUT = "On rows left out, shifts of subgroups did better without this map, so they follow the prediction as it is."
 
-def map_with_groups(base: Map, prediction: Floats, loss: Loss, rows: Integers, within: GroupsWithin | None) -> Map:
+
+def map_with_groups(
+    base: Map, prediction: Floats, loss: Loss, rows: Integers, within: GroupsWithin | None, half: Integers | None = None
+) -> Map:
     """Return a map with shifts of groups after it, where there are groups."""
-    return base if within is None else within.map_after(base, prediction, loss, rows)
+    return base if within is None else within.map_after(base, prediction, loss, rows, half)
 
 
 def values_of(map_: Map, prediction: Floats, rows: Integers, within: GroupsWithin | None) -> Floats:
@@ -53,7 +57,14 @@ class MemoryTrial:
     @property
     def reason(self) -> str:
         """Why the method was chosen."""
-        return getattr(self.calibrator, "reason_", "")
+        reason = getattr(self.calibrator, "reason_", "")
+        return f"{reason} {LEFT_OUT}".strip() if self.is_base_left_out else reason
+
+    @property
+    def is_base_left_out(self) -> bool:
+        """Whether shifts of groups did better without the map of the method."""
+        is_plain = isinstance(self.calibrator.map_, IdentityMap)
+        return isinstance(self.map, GroupMap | IdentityMap) and not getattr(self.map, "base", ()) and not is_plain
 
     @property
     def fitted(self) -> int:
@@ -106,5 +117,7 @@ class MemoryTrial:
     def refitted(self) -> Map:
         """Return the map of the same method, its members and their weights as they are, fitted on all rows."""
         frozen, learnt = clone(getattr(self.calibrator, "calibrator_", self.calibrator)), self.engine.learnt
-        base = self.engine.fitted(frozen, self.prediction, learnt, None).map_
+        base = (
+            IdentityMap() if self.is_base_left_out else self.engine.fitted(frozen, self.prediction, learnt, None).map_
+        )
         return map_with_groups(base, self.prediction, learnt.loss, np.arange(len(self.engine)), self.within)
