@@ -11,7 +11,7 @@ import pytest
 import orthocal
 from orthocal import BoostedMulticalibrator, HingeLoss, OrthocalError, QuadraticLoss, Study
 from orthocal.assessment.discovery import Condition, discovered, in_words
-from orthocal.calibrators.within import GroupsWithin, groups_within, range_words, readable
+from orthocal.calibrators.within import GroupsWithin, groups_within, range_words, short_cuts
 from orthocal.group_maps import GroupMap
 from tests.command_line import run
 
@@ -119,7 +119,8 @@ def test_a_map_of_groups_has_no_band(done):
 def test_the_page_shows_the_forest_before_and_after(tmp_path, done):
     done.report(tmp_path / "page.html")
     page = (tmp_path / "page.html").read_text()
-    assert "Subgroups that were put right" in page
+    assert "Subgroups before and after" in page
+    assert "calibration_map.predict(predictions, table)" in page
     assert "What the map adds in subgroups, in turn" in page
     assert "sex = f and age" in page
     assert "Before: " in page
@@ -175,7 +176,7 @@ def test_groups_of_columns():
 
 def test_ranges_are_readable_and_true():
     numbers = np.random.default_rng(0).normal(1000, 0.01, 400)
-    edges = readable(np.quantile(numbers, [0.25, 0.5, 0.75]), numbers)
+    edges = short_cuts(np.quantile(numbers, [0.25, 0.5, 0.75]), numbers)
     assert np.histogram(numbers, [-np.inf, *edges, np.inf])[0].min() >= 50
     assert all(len(f"{edge:g}") < 12 for edge in edges)
     assert range_words("x", np.array([1.5, 2.5]), is_whole=False) == ("x up to 1.5", "x 1.5 to 2.5", "x over 2.5")

@@ -24,7 +24,7 @@ RANGES = 4
 """How many, of equal weight."""
 FEWEST_DIGITS, MOST_DIGITS = 3, 15
 """Significant digits of a cut: as few as leave the ranges nearly as they are."""
-Within = Sequence[str | Sequence[str]]
+GroupNames = Sequence[str | Sequence[str]]
 
 
 @dataclass(frozen=True, eq=False)
@@ -82,7 +82,7 @@ class GroupsWithin:
         return total
 
 
-def groups_within(within: Within, column: Callable[[str], Any], weight: Floats) -> GroupsWithin:
+def groups_within(within: GroupNames, column: Callable[[str], Any], weight: Floats) -> GroupsWithin:
     """Return the groups that columns name: their values, ranges of numbers with many values, intersections of several.
 
     Parameters
@@ -128,11 +128,11 @@ def part_of(name: str, labels: Labels, weight: Floats) -> GroupPart:
     if labels.dtype.kind not in "fiu" or len(found) <= MOST_VALUES:
         return GroupPart(name, tuple(found.tolist()), np.empty(0), tuple(f"{name} = {one}" for one in found.tolist()))
     numbers = labels[known].astype(np.float64)
-    cuts = readable(uniform_mass_edges(numbers, weight[known], RANGES), numbers)
+    cuts = short_cuts(uniform_mass_edges(numbers, weight[known], RANGES), numbers)
     return GroupPart(name, (), cuts, range_words(name, cuts, is_whole=bool((numbers == np.floor(numbers)).all())))
 
 
-def readable(edges: Floats, numbers: Floats) -> Floats:
+def short_cuts(edges: Floats, numbers: Floats) -> Floats:
     """Return edges with as few digits as leave each range at least half of its rows."""
     before = np.bincount(step_of(numbers, edges), minlength=len(edges) + 1)
     for digits in range(FEWEST_DIGITS, MOST_DIGITS):

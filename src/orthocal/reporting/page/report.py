@@ -199,12 +199,17 @@ def _job_sections(done: Calibration) -> list[Section]:
         *_audit_sections(done),
         Section("Figures", (figures_table(verdicts), bins_table(last))),
         *_further(last, "after" if done.after is not None else "before"),
-        Section("Use the map", (Text("Load the map and calibrate new predictions:"), Code(SNIPPET))),
+        Section("Use the map", (Text("Load the map and calibrate new predictions:"), Code(_snippet(done)))),
     ]
 
 
+def _snippet(done: Calibration) -> str:
+    """Return how the map is used; a map of groups needs their columns."""
+    return SNIPPET.replace("(predictions)", "(predictions, table)") if isinstance(done.map, GroupMap) else SNIPPET
+
+
 def _audit_sections(done: Calibration) -> list[Section]:
-    """The subgroups that were to be put right, before and after."""
+    """The subgroups that were named to be put right, before and after."""
     if done.audit_before is None:
         return []
     blocks: list[Block] = [audit_picture(done.audit_before, done.audit_after)]
@@ -213,7 +218,7 @@ def _audit_sections(done: Calibration) -> list[Section]:
             blocks.append(audit_table(when, audit) if audit.found else Text(f"{when}: {audit.headline}"))
     none = "No subgroup stood out, so the map is that of the prediction alone."
     blocks.append(shifts_table(done.map) if isinstance(done.map, GroupMap) else Text(none))
-    return [Section("Subgroups that were put right", tuple(blocks))]
+    return [Section("Subgroups before and after", tuple(blocks))]
 
 
 def checks_sections(checks: tuple[Check, ...]) -> list[Section]:
