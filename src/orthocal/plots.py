@@ -13,10 +13,12 @@ from orthocal.assessment import Assessment
 from orthocal.assessment.bin_table import hull, reaches
 from orthocal.assessment.effect_band import EffectBand
 from orthocal.assessment.status import SHARE
+from orthocal.audit_plots import audit_forest
 from orthocal.decisions.pictures import budget_curve, policy_values, top_shares
 from orthocal.drawing import ACCENT, GREY, INK
 from orthocal.drawing import axes_or_new as _axes
 from orthocal.errors import OrthocalError
+from orthocal.group_maps import GroupMap
 from orthocal.maps import Map
 from orthocal.rival_plots import leaderboard
 
@@ -25,6 +27,7 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 __all__ = [
+    "audit_forest",
     "before_and_after",
     "budget_curve",
     "calibration_map",
@@ -110,7 +113,9 @@ def calibration_map(fitted: Map, predictions: Any, ax: Axes | None = None, band:
     if band is not None:
         shaded_band(band, predictions, ax)
     ax.plot(grid, grid, color=GREY, linewidth=1, linestyle=(0, (5, 3)), label="unchanged")
-    ax.plot(grid, fitted.predict(grid), color=ACCENT, linewidth=2, label="map")
+    within = isinstance(fitted, GroupMap)
+    drawn = fitted.base_value(grid) if isinstance(fitted, GroupMap) else fitted.predict(grid)
+    ax.plot(grid, drawn, color=ACCENT, linewidth=2, label="map, before shifts of subgroups" if within else "map")
     ax.set(xlabel="prediction", ylabel="calibrated prediction")
     ax.legend(frameon=False)
     ax.spines[["top", "right"]].set_visible(False)

@@ -9,6 +9,7 @@ from itertools import count
 from typing import Any
 
 from orthocal.assessment import Assessment, Comparison
+from orthocal.assessment.audit_records import SHOWN
 from orthocal.formats import between, number
 from orthocal.plots import calibration_map, reliability
 from orthocal.reporting.calibrations import calibration_figures
@@ -47,6 +48,15 @@ def calibration_html(done: Any) -> str:
         "Calibration map", partial(calibration_map, band=done.band_or_none), done.map, done.before.predictions
     )
     return fragment("Calibration", str(done.recommendation), calibration_figures(done)[1:], notes, picture)
+
+
+def audit_html(audit: Any) -> str:
+    """Return what an audit found in words, and its subgroups as a picture."""
+    rows = [
+        Figure(cell.name, number(cell.excess), f"too high, interval {between(cell.interval)}")
+        for cell in audit.found[:SHOWN]
+    ]
+    return fragment("Audit", audit.headline, rows, [], _drawn("Subgroups", audit.plot))
 
 
 def choice_html(choice: Any) -> str:

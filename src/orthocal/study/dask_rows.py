@@ -13,6 +13,7 @@ from orthocal.assessment import Assessment
 from orthocal.assessment.effect_band import EffectBand
 from orthocal.assessment.parts import Check
 from orthocal.calibrators import Calibrator
+from orthocal.calibrators.within import GroupsWithin
 from orthocal.engines.protocol import require_share
 from orthocal.errors import OrthocalError
 from orthocal.maps import Map
@@ -72,6 +73,13 @@ class DaskStudyRows:
             raise OrthocalError("`by` must name columns on Dask; it is a mapping. Add the subgroups to the frame.")
         require_columns_in(self.columns, dict.fromkeys(by, "subgroup"))
         return {name: name for name in by}
+
+    def groups_within(self, within: Any) -> GroupsWithin:
+        """Refuse: groups are shifted and tested in memory."""
+        raise OrthocalError(
+            f"`within` must have rows in memory; it is {within!r}, and this study's are on Dask. Take a sample: "
+            "Study(frame.sample(frac=0.01).compute(), ...)."
+        )
 
     def held_out(self, holdout: Any) -> float | str:
         """Return the share of rows held out, or the column that says which."""

@@ -7,11 +7,13 @@ from dataclasses import KW_ONLY, dataclass
 from functools import cached_property
 from typing import Any
 
+from orthocal.assessment.audit import AuditPlan
 from orthocal.assessment.parts import Check
 from orthocal.assessment.records import Settings
 from orthocal.effects import Effect
 from orthocal.roles import Roles
 from orthocal.study.arguments import named_predictions, require_limits, roles_of, settings_of
+from orthocal.study.auditing import audits
 from orthocal.study.confounding import sensitivities
 from orthocal.study.dask_rows import DaskStudyRows
 from orthocal.study.memory_rows import MemoryStudyRows
@@ -146,3 +148,42 @@ class StudyDefinition:
         named = named_predictions(self, prediction)
         found = sensitivities(self.rows, named, strengths, benchmarks, settings)
         return found if not isinstance(prediction, str) else found[prediction]
+
+    def audit(
+        self,
+        prediction: Any = None,
+        within: Any = None,
+        *,
+        discover: bool = False,
+        bins: int = 5,
+        smallest: float = 30,
+        draws: int = 9999,
+    ) -> Any:
+        """Test whether predictions are calibrated in every subgroup, by one test over all of them.
+
+        Parameters
+        ----------
+        prediction : as in `assess`, optional
+            A column gives an `Audit`; several give a dict.
+        within : list of str, optional
+            Columns of subgroups, as in `calibrate`.
+        discover : bool, default False
+            Find subgroups by a shallow tree of the residuals on half of the rows (clusters whole), and test those on the other
+            half. Columns that are searched are those of `within`, or the covariates.
+        bins, smallest, draws
+            As in `orthocal.audit`; subgroups that were discovered are not divided into bins.
+
+        Examples
+        --------
+        >>> import pandas as pd
+        >>> from orthocal import Study
+        >>> from orthocal.datasets import simulate_cate
+        >>> data = simulate_cate(n=8000, confounding=0, random_state=0)
+        >>> trial = pd.DataFrame({"y": data.y, "a": data.treatment, "age": data.X[:, 0], "tau": data.effect})
+        >>> trial["tau"] += trial["age"] > 0.8
+        >>> study = Study(trial, outcome="y", treatment="a", covariates=["age"], propensity=0.5)
+        >>> print(study.audit("tau", discover=True).found[0].group)
+        age > 0.799
+        """
+        plan = AuditPlan(bins, smallest, self.level, draws, self.random_state)
+        return audits(self, prediction, within, plan, discover=discover)

@@ -15,9 +15,11 @@ from orthocal.assessment import Assessment
 from orthocal.assessment.effect_band import EffectBand, effect_band
 from orthocal.assessment.parts import Check
 from orthocal.calibrators import Calibrator, new_calibrator
+from orthocal.calibrators.within import GroupsWithin, groups_within, require_within
 from orthocal.engines.memory import MemoryEngine
 from orthocal.engines.protocol import held_out, require_share
 from orthocal.errors import HonestyWarning, OrthocalError, require_whole
+from orthocal.group_maps import GroupMap, predict_within
 from orthocal.maps import Map
 from orthocal.nuisances.learners import Recipe, choose_learners
 from orthocal.observations import as_groups, as_labels, as_numbers, observe
@@ -134,6 +136,13 @@ class MemoryStudyRows:
             by = {name: self.table.column(name) for name in by}
         return {name: as_groups(values, name, self.count) for name, values in by.items()}
 
+    def groups_within(self, within: Any) -> GroupsWithin:
+        """Return the subgroups that `within` names."""
+        entries = require_within(within)
+        named = [name for one in entries for name in ([one] if isinstance(one, str) else one)]
+        require_columns_in(self.columns, dict.fromkeys(named, "within"))
+        return groups_within(entries, self.table.column, self.engine.observations.weight)
+
     def held_out(self, holdout: Any) -> float | Booleans:
         """Return the share of rows held out, or which rows."""
         if isinstance(holdout, str):
@@ -188,7 +197,12 @@ class MemoryStudyRows:
 
     def remember(self, prediction: Floats, map_: Map) -> None:
         """Remember what a map that ships makes of these rows."""
-        self._shipped.add(_digest(map_.predict(prediction)))
+        self._shipped.add(_digest(self.mapped(map_, prediction)))
+
+    def mapped(self, map_: Map, prediction: Floats) -> Floats:
+        """Return what a map makes of these rows; a map of groups finds its columns in the table."""
+        groups = map_.columns if isinstance(map_, GroupMap) else ()
+        return predict_within(map_, prediction, {name: self.table.column(name) for name in groups})
 
     def require_choice(self) -> None:
         """Rows in memory always allow it."""
@@ -206,7 +220,7 @@ class MemoryStudyRows:
 
     def with_calibrated(self, name: str, map_: Map, prediction: Floats, band: EffectBand | None = None) -> Any:
         """Return the table with a column of calibrated predictions, and columns of the ends of a band."""
-        columns = {f"{name}_calibrated": map_.predict(prediction)}
+        columns = {f"{name}_calibrated": self.mapped(map_, prediction)}
         if band is not None:
             columns[f"{name}_lower"], columns[f"{name}_upper"] = band.interval(prediction)
         return self.with_columns(columns)

@@ -14,12 +14,14 @@ from orthocal.assessment.effect_band import bins_of
 from orthocal.assessment.parts import Check
 from orthocal.assessment.records import Settings
 from orthocal.calibrators import Calibrator, new_calibrator
+from orthocal.calibrators.within import GroupsWithin
 from orthocal.decisions import Policy
 from orthocal.effects import Effect
 from orthocal.engines.memory import require_scores
 from orthocal.errors import OrthocalError
 from orthocal.study.arguments import effect_with_arms, named_predictions
-from orthocal.study.calibration import Calibration, about_map, calibrated
+from orthocal.study.calibrating import about_map, calibrated
+from orthocal.study.calibration import Calibration
 from orthocal.study.choice import Choice, choice_among
 from orthocal.study.confounding import require_bounds
 from orthocal.study.decisions import checked_costs, decided, with_checks
@@ -58,6 +60,10 @@ class OneContrast:
         named = named_predictions(self.study, None) if self.study.predictions else {}
         return (*rows.require_checks(), *(check for name in named for check in rows.checks_of(name)))
 
+    def groups_named(self, within: Any) -> GroupsWithin:
+        """Return the subgroups that `within` names."""
+        return self.study.rows.groups_within(within)
+
     def assess(self, prediction: Any, settings: Settings, redraws: int) -> Any:
         """Judge predictions on all rows."""
         rows = self.study.rows
@@ -81,6 +87,7 @@ class OneContrast:
         *,
         decisions: bool,
         redraws: int,
+        within: GroupsWithin | None = None,
     ) -> Any:
         """Calibrate predictions and judge them before and after."""
         rows, held = self.study.rows, self.study.rows.held_out(holdout)
@@ -102,6 +109,7 @@ class OneContrast:
                 checks=(*rows.data_checks, *rows.checks_of(given, name)),
                 more_checks=rows.checks_of_verdict,
                 redraws=redraws,
+                within=within,
             )
             about = about_map(self.study, name, done)
             edges = bins_of(new_calibrator(method), done["map"])

@@ -10,6 +10,7 @@ from orthocal.assessment import Assessment
 from orthocal.assessment.effect_band import EffectBand
 from orthocal.assessment.parts import Check
 from orthocal.calibrators import Calibrator
+from orthocal.calibrators.within import GroupsWithin
 from orthocal.maps import Map
 
 
@@ -51,6 +52,10 @@ class StudyRows(Protocol):
 
     def subgroups(self, by: Any) -> Mapping[str, Any]:
         """Return subgroups by name."""
+        ...
+
+    def groups_within(self, within: Any) -> GroupsWithin:
+        """Return the subgroups that `within` names."""
         ...
 
     def held_out(self, holdout: Any) -> Any:

@@ -14,6 +14,7 @@ from orthocal.assessment import Comparison
 from orthocal.assessment.parts import Check
 from orthocal.assessment.records import Settings
 from orthocal.calibrators.joint import JointCalibrator, require_method
+from orthocal.calibrators.within import GroupsWithin
 from orthocal.decisions import Policy
 from orthocal.effects import CATE
 from orthocal.effects.arm_means import ArmMeans, outcome_of, propensity_of
@@ -101,6 +102,12 @@ class SeveralArms:
                 key = (check.name, "" if check.result == "passed" else check.sentence)
                 found.setdefault(key, check)
         return tuple(found.values())
+
+    def groups_named(self, within: Any) -> GroupsWithin:
+        """Refuse: subgroups are tested and shifted for one contrast."""
+        raise OrthocalError(
+            f"`within` must go with one contrast; it is {within!r}, and there are several arms. Study each with `arm`."
+        )
 
     def assess(self, prediction: Any, settings: Settings, redraws: int) -> Any:
         """Judge predictions of all arms on all rows."""

@@ -8,9 +8,12 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from orthocal.assessment import Assessment
+from orthocal.assessment.audit_records import SHOWN, Audit
 from orthocal.assessment.effect_band import EffectBand
 from orthocal.assessment.parts import Check
+from orthocal.audit_plots import drawn_cells
 from orthocal.formats import between, number, off_by, p_value, percent
+from orthocal.group_maps import GroupMap
 from orthocal.losses import Overlap
 from orthocal.maps import Map
 from orthocal.reporting.figures import Figure, main_figures, overlap_figures
@@ -173,9 +176,12 @@ def map_picture(fitted: Map, assessment: Assessment, band: EffectBand | None = N
 
     predictions = assessment.predictions
     low, high = float(predictions[0]), float(predictions[-1])
-    ends = fitted.predict([low, high])
+    base = fitted.base_value if isinstance(fitted, GroupMap) else fitted.predict
+    ends = base([low, high])
     words = f"The map takes a prediction of {low:.4g} to {ends[0]:.4g} and one of {high:.4g} to {ends[1]:.4g}."
     caption = "Calibrated against original prediction; the dashed line leaves predictions as they are."
+    if isinstance(fitted, GroupMap):
+        caption += " What is added in subgroups comes on top; see the table of shifts."
     if band is not None:
         caption += f" Shaded: {100 * band.level:g}% band {band.meaning}; it holds for all predictions at once."
     return _of(plots.calibration_map(fitted, predictions, band=band), words, caption, "map")
@@ -194,6 +200,44 @@ def forest_picture(assessment: Assessment, name: str) -> Picture:
         "By how much predictions are too high in each subgroup, with intervals; filled where the adjusted test rejects."
     )
     return _of(plots.forest(assessment), f"{words}.", caption, f"forest-{name}")
+
+
+def audit_picture(before: Audit, after: Audit | None) -> Picture:
+    """Draw the subgroups that were named, before and after."""
+    from orthocal import plots
+
+    when = {"before": before} if after is None else {"before": before, "after": after}
+    words = "; ".join(
+        f"{name}: {', '.join(str(cell) for cell in drawn_cells(audit)[::-1])}" for name, audit in when.items()
+    )
+    caption = (
+        "By how much predictions are too high in each subgroup, with intervals that hold for all of them at once; filled where "
+        "the adjusted test rejects."
+    )
+    return _of(plots.audit_forest(before, after=after), f"{words}.", caption, "audit")
+
+
+def audit_table(when: str, audit: Audit) -> Table:
+    """Return the cells that are off."""
+    rows = tuple(
+        (cell.name, f"{cell.rows:,.0f}", number(cell.excess), between(cell.interval), p_value(cell.p_value))
+        for cell in audit.found[:SHOWN]
+    )
+    header = ("subgroup", "rows", "too high by", "interval", "p-value, adjusted")
+    most = f" The {SHOWN} most surprising:" if len(audit.found) > SHOWN else ""
+    return Table(f"{when}: {audit.headline}{most}", header, rows)
+
+
+def shifts_table(fitted: GroupMap) -> Table:
+    """Return what the map adds in each subgroup, round by round; of several bins the least and the most."""
+    rows = []
+    for number_of_round, one in enumerate(fitted.rounds, 1):
+        names = [str(value) if one.column in fitted.made else f"{one.column} = {value}" for value in one.values]
+        for name, row in zip(names or ["all rows"], one.shifts, strict=False):
+            if row.any():
+                added = number(row[0]) if len(row) == 1 else f"{number(row.min())} to {number(row.max())}"
+                rows.append((f"{number_of_round}. {name}", added, "" if len(row) == 1 else f"{len(row)} bins"))
+    return Table("What the map adds in subgroups, in turn", ("subgroup", "added", "by prediction"), tuple(rows))
 
 
 def decision_picture(assessment: Assessment, name: str) -> Picture:

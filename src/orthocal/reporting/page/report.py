@@ -14,9 +14,12 @@ from orthocal.assessment.parts import Check
 from orthocal.assessment.status import CALIBRATED, INCONCLUSIVE, MISCALIBRATED, STATUSES
 from orthocal.errors import OrthocalError
 from orthocal.formats import between, number, percent
+from orthocal.group_maps import GroupMap
 from orthocal.mapfile import write_text
 from orthocal.reporting.calibrations import calibration_figures
 from orthocal.reporting.page.blocks import (
+    audit_picture,
+    audit_table,
     before_after_pictures,
     bins_table,
     checks_table,
@@ -29,6 +32,7 @@ from orthocal.reporting.page.blocks import (
     overlap_picture,
     overlap_table,
     reliability_picture,
+    shifts_table,
     shown_figures,
     survival_pictures,
 )
@@ -200,10 +204,29 @@ def _job_sections(done: Calibration) -> list[Section]:
             "What calibration does to a prediction",
             (map_picture(done.map, done.before, done.band_or_none), Text(ships), *reason),
         ),
+        *_audit_sections(done),
         Section("Figures", (figures_table(verdicts), bins_table(last))),
         *_further(last, "after" if done.after is not None else "before"),
-        Section("Use the map", (Text("Load the map and calibrate new predictions:"), Code(SNIPPET))),
+        Section("Use the map", (Text("Load the map and calibrate new predictions:"), Code(_snippet(done)))),
     ]
+
+
+def _snippet(done: Calibration) -> str:
+    """Return how the map is used; a map of groups needs their columns."""
+    return SNIPPET.replace("(predictions)", "(predictions, table)") if isinstance(done.map, GroupMap) else SNIPPET
+
+
+def _audit_sections(done: Calibration) -> list[Section]:
+    """The subgroups that were named to be put right, before and after."""
+    if done.audit_before is None:
+        return []
+    blocks: list[Block] = [audit_picture(done.audit_before, done.audit_after)]
+    for when, audit in {"Before": done.audit_before, "After": done.audit_after}.items():
+        if audit is not None:
+            blocks.append(audit_table(when, audit) if audit.found else Text(f"{when}: {audit.headline}"))
+    none = "No subgroup stood out, so the map is that of the prediction alone."
+    blocks.append(shifts_table(done.map) if isinstance(done.map, GroupMap) else Text(none))
+    return [Section("Subgroups before and after", tuple(blocks))]
 
 
 def checks_sections(checks: tuple[Check, ...]) -> list[Section]:
