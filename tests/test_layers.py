@@ -39,6 +39,7 @@ LAYERS = {
     "group_export": 6,
     "sql_text": 5,
     "plots": 6,
+    "map_plots": 6,
     "rival_plots": 6,
     "datasets": 6,
     "simulated_survival": 6,
