@@ -63,13 +63,13 @@ def test_it_is_not_much_wider_than_the_intervals_of_bins():
 
 
 def learnt_bands(study, shape, known, seed):
-    """Return the band, the band of twenty bins, and the nuisances that do not depend on the shape of the effect."""
+    """Return the band, that of bins of a hundred rows or more, and the nuisances that do not depend on the shape."""
     more = {"sample_weight": study.weight, "groups": study.groups, "nuisances": known}
     calibrator = orthocal.CausalCalibrator(method="isotonic", random_state=seed)
     calibrator.fit(
         study.covariates, study.outcome(shape), treatment=study.treatment, prediction=study.prediction, **more
     )
-    edges = Histogram(bins=20).fit(study.prediction, calibrator.loss_).map_.edges
+    edges = Histogram(bins=min(len(study.prediction) // 100, 20)).fit(study.prediction, calibrator.loss_).map_.edges
     binned = effect_band(study.prediction, calibrator.loss_, bins=edges)
     return calibrator.band_, binned, {name: calibrator.nuisances_[name] for name in ("propensity", "outcome_control")}
 

@@ -88,7 +88,9 @@ def checks_table(checks: Sequence[Check]) -> Table:
         (check.name, check.result, check.figure, f"{check.sentence} {check.advice}".strip())
         for check in sorted(checks, key=lambda check: order[check.result])
     )
-    return Table("Checks of data, prediction, verdict and map", ("", "result", "figure", "what it means"), rows, words=3)
+    return Table(
+        "Checks of data, prediction, verdict and map", ("", "result", "figure", "what it means"), rows, words=3
+    )
 
 
 def shown_figures(caption: str, figures: Sequence[Figure]) -> Table:
