@@ -42,6 +42,7 @@ LAYERS = {
     "sql_text": 5,
     "plots": 6,
     "audit_plots": 6,
+    "map_plots": 6,
     "rival_plots": 6,
     "datasets": 6,
     "simulated_survival": 6,

@@ -105,7 +105,7 @@ def write_pictures(done: Any, folder: Path, title: str) -> None:
     draw(done.before, folder / "before.png", title)
     if done.after is not None:
         draw(done.after, folder / "after.png", title)
-        plots.before_and_after(done.before, done.after, title=_plain(title)).savefig(
+        plots.before_and_after(done.before, done.after, title=_plain(title), band=done.band_or_none).savefig(
             folder / "before-after.png", dpi=150
         )
 

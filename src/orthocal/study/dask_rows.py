@@ -121,6 +121,11 @@ class DaskStudyRows:
         """Checks of what a verdict found."""
         return checks_of_verdict(verdict)
 
+    def checks_of_map(self, map_: Map, prediction: str, bins: Floats | None, level: float) -> tuple[Check, ...]:
+        """Return none: a band takes rows in memory."""
+        del map_, prediction, bins, level
+        return ()
+
     def warn_if_shipped(self, prediction: str) -> None:
         """Say nothing: a column does not tell where it comes from."""
 

@@ -23,7 +23,7 @@ from orthocal.group_maps import GroupMap, predict_within
 from orthocal.maps import Map
 from orthocal.nuisances.learners import Recipe, choose_learners
 from orthocal.observations import as_groups, as_labels, as_numbers, observe
-from orthocal.study.checks import StudyEvidence, checks_of_data, checks_of_prediction, checks_of_verdict
+from orthocal.study.checks import StudyEvidence, checks_of_data, checks_of_map, checks_of_prediction, checks_of_verdict
 from orthocal.study.columns import MemoryTable, require_columns_in, require_no_covariate
 
 if TYPE_CHECKING:
@@ -40,6 +40,7 @@ class MemoryStudyRows:
         self.columns, self.count = self.table.columns, len(self.table)
         self.size = f"{self.count:,} rows"
         self._shipped: set[bytes] = set()
+        self._bands: dict[tuple[Any, ...], EffectBand] = {}
 
     @cached_property
     def treatment_values(self) -> list[Any]:
@@ -185,6 +186,14 @@ class MemoryStudyRows:
         """Checks of what a verdict found."""
         return checks_of_verdict(verdict)
 
+    def checks_of_map(self, map_: Map, prediction: Floats, bins: Floats | None, level: float) -> tuple[Check, ...]:
+        """Checks of a map against the band of these rows; none where there is no band."""
+        try:
+            band = self.band(prediction, bins, level)
+        except OrthocalError:
+            return ()
+        return checks_of_map(map_, prediction, band)
+
     def warn_if_shipped(self, prediction: Floats) -> None:
         """Warn where predictions are what a map made of them that was fitted on these rows."""
         if _digest(prediction) in self._shipped:
@@ -215,8 +224,11 @@ class MemoryStudyRows:
         require_whole(redraws, 0, "redraws")
 
     def band(self, prediction: Floats, bins: Floats | None, level: float) -> EffectBand:
-        """Return the band of the average effect of people with the same prediction."""
-        return effect_band(prediction, self.engine.learnt.loss, bins=bins, level=level)
+        """Return the band of the average effect of people with the same prediction; one made before is kept."""
+        key = (_digest(prediction), None if bins is None else _digest(bins), level)
+        if key not in self._bands:
+            self._bands[key] = effect_band(prediction, self.engine.learnt.loss, bins=bins, level=level)
+        return self._bands[key]
 
     def with_calibrated(self, name: str, map_: Map, prediction: Floats, band: EffectBand | None = None) -> Any:
         """Return the table with a column of calibrated predictions, and columns of the ends of a band."""

@@ -113,6 +113,7 @@ class OneContrast:
             )
             about = about_map(self.study, name, done)
             edges = bins_of(new_calibrator(method), done["map"])
+            done["checks"] += rows.checks_of_map(done["map"], own, edges, settings.level)
             more = {"about": about, "prediction": own, "study": self.study, "band_edges": edges}
             found[name] = Calibration(name=name, **more, **done)
             rows.remember(own, done["map"])

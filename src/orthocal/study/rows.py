@@ -78,6 +78,10 @@ class StudyRows(Protocol):
         """Checks of what a verdict found."""
         ...
 
+    def checks_of_map(self, map_: Map, prediction: Any, bins: Floats | None, level: float) -> tuple[Check, ...]:
+        """Checks of a map against the band of these rows; none where there is no band."""
+        ...
+
     def warn_if_shipped(self, prediction: Any) -> None:
         """Warn where predictions are what a map made of them that was fitted on these rows."""
         ...

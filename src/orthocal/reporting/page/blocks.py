@@ -91,7 +91,9 @@ def checks_table(checks: Sequence[Check]) -> Table:
         (check.name, check.result, check.figure, f"{check.sentence} {check.advice}".strip())
         for check in sorted(checks, key=lambda check: order[check.result])
     )
-    return Table("Checks of data, prediction and verdict", ("", "result", "figure", "what it means"), rows, words=3)
+    return Table(
+        "Checks of data, prediction, verdict and map", ("", "result", "figure", "what it means"), rows, words=3
+    )
 
 
 def shown_figures(caption: str, figures: Sequence[Figure]) -> Table:
@@ -146,28 +148,42 @@ HOW_TO_READ = (
 )
 
 
-def before_after_pictures(before: Assessment, after: Assessment, place: str = "reliability") -> Pictures:
-    """Draw two reliability curves on the same scale; pictures of one page differ by their place."""
+def before_after_pictures(
+    before: Assessment, after: Assessment, place: str = "reliability", band: EffectBand | None = None
+) -> Pictures:
+    """Draw two reliability curves on the same scale; pictures of one page differ by their place.
+
+    The band is of predictions before calibration, and drawn there.
+    """
     from orthocal import plots
     from orthocal.drawing import GREY
 
     axes = [
-        plots.reliability(before, title="before", color=GREY, marker="s"),
+        plots.reliability(before, title="before", color=GREY, marker="s", band=band),
         plots.reliability(after, title="after"),
     ]
     plots.on_one_scale(axes, square=before.curve is not None)
+    caption = f"{HOW_TO_READ}{about_band(band)}"
     drawn = [
-        _of(ax, f"{name}: {_bins_in_words(verdict)}.", HOW_TO_READ, f"{place}-{name}")
+        _of(ax, f"{name}: {_bins_in_words(verdict)}.", caption, f"{place}-{name}")
         for ax, (name, verdict) in zip(axes, {"before": before, "after": after}.items(), strict=True)
     ]
-    return Pictures(tuple(drawn), HOW_TO_READ)
+    return Pictures(tuple(drawn), caption)
 
 
-def reliability_picture(assessment: Assessment, name: str) -> Picture:
-    """Draw one reliability curve."""
+def reliability_picture(assessment: Assessment, name: str, band: EffectBand | None = None) -> Picture:
+    """Draw one reliability curve, over the band of the average effect where there is one."""
     from orthocal import plots
 
-    return _of(plots.reliability(assessment), f"{_bins_in_words(assessment)}.", HOW_TO_READ, f"reliability-{name}")
+    ax = plots.reliability(assessment, band=band)
+    return _of(ax, f"{_bins_in_words(assessment)}.", f"{HOW_TO_READ}{about_band(band)}", f"reliability-{name}")
+
+
+def about_band(band: EffectBand | None) -> str:
+    """Return what the shaded band of a picture is; nothing where there is none."""
+    if band is None:
+        return ""
+    return f" Shaded: {percent(band.level)} band, from all rows, {band.meaning}; it holds for all predictions at once."
 
 
 def map_picture(fitted: Map, assessment: Assessment, band: EffectBand | None = None) -> Picture:
@@ -182,8 +198,7 @@ def map_picture(fitted: Map, assessment: Assessment, band: EffectBand | None = N
     caption = "Calibrated against original prediction; the dashed line leaves predictions as they are."
     if isinstance(fitted, GroupMap):
         caption += " What is added in subgroups comes on top; see the table of shifts."
-    if band is not None:
-        caption += f" Shaded: {100 * band.level:g}% band {band.meaning}; it holds for all predictions at once."
+    caption += about_band(band)
     return _of(plots.calibration_map(fitted, predictions, band=band), words, caption, "map")
 
 

@@ -181,11 +181,11 @@ def _several(title: str, verdicts: Mapping[str, Assessment], how: dict[str, str]
 def _job_sections(done: Calibration) -> list[Section]:
     """Sections of a calibration; what is said after it rests on rows the map never saw."""
     verdicts = {"before": done.before} if done.after is None else {"before": done.before, "after": done.after}
-    last = done.before if done.after is None else done.after
+    last, band = done.before if done.after is None else done.after, done.band_or_none
     pictures: list[Block] = [
-        reliability_picture(done.before, "before")
+        reliability_picture(done.before, "before", band)
         if done.after is None
-        else before_after_pictures(done.before, done.after)
+        else before_after_pictures(done.before, done.after, band=band)
     ]
     reason = [Text(f"Method: {done.reason}")] if done.reason else []
     ships = "The map was fitted on the rows that were not held out."
@@ -202,7 +202,7 @@ def _job_sections(done: Calibration) -> list[Section]:
         Section("Predicted and estimated effects", tuple(pictures)),
         Section(
             "What calibration does to a prediction",
-            (map_picture(done.map, done.before, done.band_or_none), Text(ships), *reason),
+            (map_picture(done.map, done.before, band), Text(ships), *reason),
         ),
         *_audit_sections(done),
         Section("Figures", (figures_table(verdicts), bins_table(last))),
