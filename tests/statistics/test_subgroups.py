@@ -8,6 +8,7 @@ import pytest
 from scipy.stats import binomtest
 
 from orthocal import BoostedMulticalibrator, QuadraticLoss, Study
+from tests.statistics.test_multicalibration import binned_error
 
 pytestmark = pytest.mark.slow
 
