@@ -415,6 +415,16 @@ def test_a_binary_outcome_and_several_predictions():
     assert both["one"].marginal[0].average.lower < both["one"].average.estimate < both["one"].marginal[0].average.upper
 
 
+def test_of_three_arms_one_contrast_is_analysed():
+    """Propensities that are learnt apart may add up to more than 1 in some rows."""
+    frame = table_of(600)
+    frame["got"] = np.where(frame["d"] > 0.8, 2, frame["got"])
+    found = study_of(frame, arm=1, control=0).sensitivity("tau", benchmarks=[], strengths=[1.0, 2.0])
+    still, wide = found.marginal
+    assert still.average.lower == pytest.approx(found.average.estimate)
+    assert wide.average.lower < found.average.estimate < wide.average.upper
+
+
 def test_the_command_line_and_the_page(tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
     table_of(400)[["a", "b", "y", "got", "tau"]].to_csv("rows.csv", index=False)

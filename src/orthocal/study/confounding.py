@@ -27,7 +27,7 @@ from orthocal.effects.bound import BoundedCATE, tails_nuisance
 from orthocal.engines.memory import MemoryEngine
 from orthocal.errors import OrthocalError, require_one_of
 from orthocal.folds import LEARNERS, row_order
-from orthocal.losses import QuadraticLoss, rows_that_count, without_overlap
+from orthocal.losses import Overlap, QuadraticLoss, rows_that_count, without_overlap
 from orthocal.nuisances import Fitted
 from orthocal.nuisances.cross_fit import cross_fit
 from orthocal.sensitivity import Benchmark, MarginalBounds, Sensitivity
@@ -116,7 +116,8 @@ def marginal_losses(
     engine: MemoryEngine, ends: Mapping[float, tuple[BoundedCATE, BoundedCATE]]
 ) -> dict[float, tuple[QuadraticLoss, QuadraticLoss]]:
     """Return the losses of both ends at every strength; the tails of all of them are learnt at once."""
-    values, known = dict(engine.learnt.nuisances), [one for pair in ends.values() for one in pair]
+    learnt, known = engine.learnt, [one for pair in ends.values() for one in pair]
+    clipped = dict(cast("Overlap", learnt.loss.overlap).clipped)
     tails = {} if is_binary(engine.observations.outcome) or not known else _tails(engine, known)
     found = {}
     for place, (strength, pair) in enumerate(ends.items()):
@@ -131,10 +132,15 @@ def marginal_losses(
             for side in (0, 1)
         ]
         found[strength] = tuple(
-            without_overlap(one.loss(engine.observations, Fitted({**values, **more}, engine.recipe.clip)))
+            without_overlap(one.loss(engine.observations, _fitted(engine, clipped, more)))
             for one, more in zip(pair, own, strict=True)
         )
     return cast("dict[float, tuple[QuadraticLoss, QuadraticLoss]]", found)
+
+
+def _fitted(engine: MemoryEngine, clipped: dict[str, float], more: Mapping[str, Any]) -> Fitted:
+    """Return the nuisances of the study, with more; what was clipped has been warned of."""
+    return Fitted({**engine.learnt.nuisances, **more}, engine.recipe.clip, clipped, is_part=True)
 
 
 def _tails(engine: MemoryEngine, ends: Sequence[BoundedCATE]) -> dict[str, Any]:
