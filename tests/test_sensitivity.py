@@ -8,6 +8,7 @@ import pandas as pd
 import pytest
 from matplotlib import pyplot as plt
 from scipy.optimize import linprog
+from sklearn.linear_model import LinearRegression
 
 from orthocal import CATE, BoundedCATE, OrthocalError, Study
 from orthocal.assessment.loss_pair import LossPair
@@ -22,7 +23,7 @@ from orthocal.assessment.omitted_variable import (
 from orthocal.assessment.robustness import BY_DESIGN
 from orthocal.datasets import simulate_cate
 from orthocal.nuisances import Fitted
-from orthocal.nuisances.outcome_tails import Tail, binary_tail, tail_of
+from orthocal.nuisances.outcome_tails import OutcomeTails, Tail, binary_tail, tail_of
 from orthocal.observations import Observations
 from tests.command_line import run
 
@@ -236,6 +237,28 @@ def test_a_wrong_quantile_widens_the_bound():
     for wrong in (q - 1, q + 1):
         assert wrong + np.maximum(VALUES - wrong, 0) @ LAWS[1] / tail.share > beyond
     assert effect.tails == {"treated": tail, "control": Tail(1 / 3, -1)}
+
+
+def test_tails_are_learnt_with_location_and_scale():
+    """Normal outcomes; **truth** x + (1 + (x > 0)/2) (z, or mean beyond it): z = 0.431 and 1.091 for the largest third."""
+    rng = np.random.default_rng(0)
+    X = rng.standard_normal((4000, 1))
+    scale = 1 + 0.5 * (X[:, 0] > 0)
+    y = X[:, 0] + scale * rng.standard_normal(4000)
+    tails = (Tail(1 / 3, 1), Tail(1 / 3, -1))
+    found = OutcomeTails(LinearRegression(), tails, random_state=0).fit(X, y).predict(X)
+    for column, z in enumerate((0.431, 1.091, -0.431, -1.091)):
+        gap = found[:, column] - (X[:, 0] + scale * z)
+        assert abs(gap.mean()) < 0.06
+        assert np.sqrt((gap**2).mean()) < 0.2
+
+
+@pytest.mark.parametrize("tail", [Tail(0.3, 1), Tail(0.3, -1), Tail(0.5, 1)])
+def test_a_weight_of_two_is_a_value_twice_in_a_tail(tail):
+    rng = np.random.default_rng(0)
+    values, weight = rng.standard_normal(50), rng.integers(1, 4, 50)
+    repeated = np.repeat(values, weight)
+    assert tail_of(values, weight.astype(float), tail) == pytest.approx(tail_of(repeated, np.ones(len(repeated)), tail))
 
 
 @pytest.mark.parametrize("side", [1, -1])
