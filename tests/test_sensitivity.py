@@ -269,26 +269,29 @@ def test_the_tails_of_a_binary_outcome_follow_from_its_mean(side, chance):
     assert found == pytest.approx(list(tail_of(np.array([0.0, 1.0]), np.array([1 - chance, chance]), tail)))
 
 
-@pytest.mark.parametrize("theta", [-3.0, 0.9, 6.0])
+@pytest.mark.parametrize("theta", [-3.0, 0.3, 0.9, 6.0])
 def test_the_error_of_a_pair_is_the_distance_from_the_interval(theta):
-    lower, upper = (enumerated(BoundedCATE(1.5, side)) for side in ("lower", "upper"))
-    ends = lower.numerator.sum(), upper.numerator.sum()
-    pair = LossPair(np.full(8, theta), lower, upper)
-    near, far = pair._of_bins(np.array([theta < ends[0]]), _one_bin(pair), 1), max(abs(theta - end) for end in ends)
-    found = pair.error(1, 0.95)
-    table = pair.bins(1)
-    assert [float(table[name][0]) for name in ("lower", "upper")] == pytest.approx(list(ends))
-    assert found.interval[0] <= found.lower <= max(ends[0] - theta, theta - ends[1], 0) + 1e-9
-    assert abs(near.residual[0]) == pytest.approx(
-        min(abs(theta - ends[0]) if theta < ends[0] else abs(theta - ends[1]), far)
-    )
-    assert found.interval[1] >= far
+    """The population 500 times over, so that chance hardly matters: 0.3 and 0.9 are possible effects."""
+    many = np.tile(np.arange(8), 500)
+    lower, upper = (enumerated(BoundedCATE(1.5, side))[many] for side in ("lower", "upper"))
+    ends = [loss.numerator.sum() / 500 for loss in (lower, upper)]
+    pair = LossPair(np.full(len(many), theta), lower, upper)
+    found, table = pair.error(1, 0.95), pair.bins(1)
+    assert [float(table[name][0]) for name in ("lower", "upper")] == pytest.approx(ends)
+    near, far = max(ends[0] - theta, theta - ends[1], 0.0), max(abs(theta - end) for end in ends)
+    assert (found.lower, found.upper) == pytest.approx((near, far), abs=0.01)
+    assert found.interval[0] <= near <= far <= found.interval[1]
+    assert (found.interval[0] > 0) == (near > 0)
 
 
-def _one_bin(pair):
-    from orthocal.assessment.bins import binned
-
-    return binned(pair.prediction, pair.lower, 1)
+def test_a_bin_that_may_be_right_adds_nothing_to_the_error_of_another():
+    many = np.tile(np.arange(8), 1000)
+    lower, upper = (enumerated(BoundedCATE(1.5, side))[many] for side in ("lower", "upper"))
+    ends = [loss.numerator.sum() / 1000 for loss in (lower, upper)]
+    inside, below = ends[0] + 0.1, ends[0] - 0.5  # the first is far from the upper end
+    found = LossPair(np.repeat([below, inside], 4000), lower, upper).error(2, 0.95)
+    assert found.lower == pytest.approx(np.sqrt(0.5 * 0.5**2), abs=0.02)
+    assert 0 < found.interval[0] < np.sqrt(0.5 * 0.5**2)
 
 
 COVARIATES = ["a", "b", "c", "d", "e"]
@@ -376,9 +379,12 @@ def test_weights_are_rows_and_clusters_are_units():
 def test_a_zero_weight_is_no_row():
     frame = table_of(600).assign(w=1.0)
     frame.loc[:49, ["w", "tau"]] = 0.0, 50.0
-    found = study_of(frame, weight="w").sensitivity("tau", benchmarks=[], strengths=[1.5])
+    found = study_of(frame, weight="w").sensitivity("tau", benchmarks=[], strengths=[1.0])
+    still = found.at(0.0, 0.0)
     assert found.rows == 550
     assert found.marginal[0].bins["prediction"].max() < 40
+    assert found.marginal[0].average.interval == pytest.approx(still["average"].interval)
+    assert found.marginal[0].error.interval == pytest.approx(still["error"].interval)
 
 
 def test_it_is_left_out_of_an_experiment():

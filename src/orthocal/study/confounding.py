@@ -12,7 +12,7 @@ from orthocal.arrays import Floats
 from orthocal.assessment.bin_edges import settled_order
 from orthocal.assessment.loss_pair import LossPair
 from orthocal.assessment.omitted_variable import (
-    Scale,
+    ConfoundingScale,
     average_path,
     error_path,
     robustness_value,
@@ -107,7 +107,7 @@ def benchmark(rows: MemoryStudyRows, covariate: str) -> Benchmark:
 def _sizes(engine: MemoryEngine) -> tuple[float, float, float]:
     """Return the variance of the outcome that is left, the mean squared representer, and the average effect."""
     loss = cast("QuadraticLoss", engine.learnt.loss)
-    scale = cast("Scale", scale_of(loss.overlap))
+    scale = cast("ConfoundingScale", scale_of(loss.overlap))
     outcome, treatment = scale.means(np.zeros(len(loss), dtype=np.int64), 1)
     return float(outcome[0]), float(treatment[0]), float(loss.numerator.sum() / loss.denominator.sum())
 
@@ -176,7 +176,7 @@ def _analysed(
     counting = np.flatnonzero(loss.weight > 0)
     own, loss = cast("tuple[Floats, QuadraticLoss]", rows_that_count(prediction, loss))
     order = np.arange(len(own))[settled_order(own, without_overlap(loss))]
-    scale = cast("Scale", scale_of(loss.overlap)).of(order)
+    scale = cast("ConfoundingScale", scale_of(loss.overlap)).of(order)
     own, loss = own[order], cast("QuadraticLoss", without_overlap(loss)[order])
     error, average = error_path(own, loss, scale, settings.bins), average_path(own, loss, scale, level)
     pairs = {strength: LossPair(own, *(one[counting[order]] for one in pair)) for strength, pair in ends.items()}
