@@ -8,6 +8,7 @@ import pandas as pd
 import pytest
 from matplotlib import pyplot as plt
 from scipy.optimize import linprog
+from sklearn.linear_model import LinearRegression
 
 from orthocal import CATE, BoundedCATE, OrthocalError, Study
 from orthocal.assessment.loss_pair import LossPair
@@ -22,7 +23,7 @@ from orthocal.assessment.omitted_variable import (
 from orthocal.assessment.robustness import BY_DESIGN
 from orthocal.datasets import simulate_cate
 from orthocal.nuisances import Fitted
-from orthocal.nuisances.outcome_tails import Tail, binary_tail, tail_of
+from orthocal.nuisances.outcome_tails import OutcomeTails, Tail, binary_tail, tail_of
 from orthocal.observations import Observations
 from tests.command_line import run
 
@@ -238,6 +239,28 @@ def test_a_wrong_quantile_widens_the_bound():
     assert effect.tails == {"treated": tail, "control": Tail(1 / 3, -1)}
 
 
+def test_tails_are_learnt_with_location_and_scale():
+    """Normal outcomes; **truth** x + (1 + (x > 0)/2) (z, or mean beyond it): z = 0.431 and 1.091 for the largest third."""
+    rng = np.random.default_rng(0)
+    X = rng.standard_normal((4000, 1))
+    scale = 1 + 0.5 * (X[:, 0] > 0)
+    y = X[:, 0] + scale * rng.standard_normal(4000)
+    tails = (Tail(1 / 3, 1), Tail(1 / 3, -1))
+    found = OutcomeTails(LinearRegression(), tails, random_state=0).fit(X, y).predict(X)
+    for column, z in enumerate((0.431, 1.091, -0.431, -1.091)):
+        gap = found[:, column] - (X[:, 0] + scale * z)
+        assert abs(gap.mean()) < 0.06
+        assert np.sqrt((gap**2).mean()) < 0.2
+
+
+@pytest.mark.parametrize("tail", [Tail(0.3, 1), Tail(0.3, -1), Tail(0.5, 1)])
+def test_a_weight_of_two_is_a_value_twice_in_a_tail(tail):
+    rng = np.random.default_rng(0)
+    values, weight = rng.standard_normal(50), rng.integers(1, 4, 50)
+    repeated = np.repeat(values, weight)
+    assert tail_of(values, weight.astype(float), tail) == pytest.approx(tail_of(repeated, np.ones(len(repeated)), tail))
+
+
 @pytest.mark.parametrize("side", [1, -1])
 @pytest.mark.parametrize("chance", [0.1, 0.4, 0.9])
 def test_the_tails_of_a_binary_outcome_follow_from_its_mean(side, chance):
@@ -246,26 +269,29 @@ def test_the_tails_of_a_binary_outcome_follow_from_its_mean(side, chance):
     assert found == pytest.approx(list(tail_of(np.array([0.0, 1.0]), np.array([1 - chance, chance]), tail)))
 
 
-@pytest.mark.parametrize("theta", [-3.0, 0.9, 6.0])
+@pytest.mark.parametrize("theta", [-3.0, 0.3, 0.9, 6.0])
 def test_the_error_of_a_pair_is_the_distance_from_the_interval(theta):
-    lower, upper = (enumerated(BoundedCATE(1.5, side)) for side in ("lower", "upper"))
-    ends = lower.numerator.sum(), upper.numerator.sum()
-    pair = LossPair(np.full(8, theta), lower, upper)
-    near, far = pair._of_bins(np.array([theta < ends[0]]), _one_bin(pair), 1), max(abs(theta - end) for end in ends)
-    found = pair.error(1, 0.95)
-    table = pair.bins(1)
-    assert [float(table[name][0]) for name in ("lower", "upper")] == pytest.approx(list(ends))
-    assert found.interval[0] <= found.lower <= max(ends[0] - theta, theta - ends[1], 0) + 1e-9
-    assert abs(near.residual[0]) == pytest.approx(
-        min(abs(theta - ends[0]) if theta < ends[0] else abs(theta - ends[1]), far)
-    )
-    assert found.interval[1] >= far
+    """The population 500 times over, so that chance hardly matters: 0.3 and 0.9 are possible effects."""
+    many = np.tile(np.arange(8), 500)
+    lower, upper = (enumerated(BoundedCATE(1.5, side))[many] for side in ("lower", "upper"))
+    ends = [loss.numerator.sum() / 500 for loss in (lower, upper)]
+    pair = LossPair(np.full(len(many), theta), lower, upper)
+    found, table = pair.error(1, 0.95), pair.bins(1)
+    assert [float(table[name][0]) for name in ("lower", "upper")] == pytest.approx(ends)
+    near, far = max(ends[0] - theta, theta - ends[1], 0.0), max(abs(theta - end) for end in ends)
+    assert (found.lower, found.upper) == pytest.approx((near, far), abs=0.01)
+    assert found.interval[0] <= near <= far <= found.interval[1]
+    assert (found.interval[0] > 0) == (near > 0)
 
 
-def _one_bin(pair):
-    from orthocal.assessment.bins import binned
-
-    return binned(pair.prediction, pair.lower, 1)
+def test_a_bin_that_may_be_right_adds_nothing_to_the_error_of_another():
+    many = np.tile(np.arange(8), 1000)
+    lower, upper = (enumerated(BoundedCATE(1.5, side))[many] for side in ("lower", "upper"))
+    ends = [loss.numerator.sum() / 1000 for loss in (lower, upper)]
+    inside, below = ends[0] + 0.1, ends[0] - 0.5  # the first is far from the upper end
+    found = LossPair(np.repeat([below, inside], 4000), lower, upper).error(2, 0.95)
+    assert found.lower == pytest.approx(np.sqrt(0.5 * 0.5**2), abs=0.02)
+    assert 0 < found.interval[0] < np.sqrt(0.5 * 0.5**2)
 
 
 COVARIATES = ["a", "b", "c", "d", "e"]
@@ -353,9 +379,12 @@ def test_weights_are_rows_and_clusters_are_units():
 def test_a_zero_weight_is_no_row():
     frame = table_of(600).assign(w=1.0)
     frame.loc[:49, ["w", "tau"]] = 0.0, 50.0
-    found = study_of(frame, weight="w").sensitivity("tau", benchmarks=[], strengths=[1.5])
+    found = study_of(frame, weight="w").sensitivity("tau", benchmarks=[], strengths=[1.0])
+    still = found.at(0.0, 0.0)
     assert found.rows == 550
     assert found.marginal[0].bins["prediction"].max() < 40
+    assert found.marginal[0].average.interval == pytest.approx(still["average"].interval)
+    assert found.marginal[0].error.interval == pytest.approx(still["error"].interval)
 
 
 def test_it_is_left_out_of_an_experiment():
@@ -413,6 +442,16 @@ def test_a_binary_outcome_and_several_predictions():
     assert set(both) == {"one", "none"}
     assert both["none"].marginal[0].bins["prediction"] == pytest.approx(0)
     assert both["one"].marginal[0].average.lower < both["one"].average.estimate < both["one"].marginal[0].average.upper
+
+
+def test_of_three_arms_one_contrast_is_analysed():
+    """Propensities that are learnt apart may add up to more than 1 in some rows."""
+    frame = table_of(600)
+    frame["got"] = np.where(frame["d"] > 0.8, 2, frame["got"])
+    found = study_of(frame, arm=1, control=0).sensitivity("tau", benchmarks=[], strengths=[1.0, 2.0])
+    still, wide = found.marginal
+    assert still.average.lower == pytest.approx(found.average.estimate)
+    assert wide.average.lower < found.average.estimate < wide.average.upper
 
 
 def test_the_command_line_and_the_page(tmp_path, monkeypatch, capsys):

@@ -27,7 +27,7 @@ STEPS = 60
 """Halvings in the search for a strength."""
 
 
-class Scale(NamedTuple):
+class ConfoundingScale(NamedTuple):
     r"""What the strength of an omitted variable is multiplied by, of each row.
 
     Parameters
@@ -44,9 +44,9 @@ class Scale(NamedTuple):
     treatment: Floats
     weight: Floats
 
-    def of(self, rows: RowIndex) -> Scale:
+    def of(self, rows: RowIndex) -> ConfoundingScale:
         """Return that of some rows."""
-        return Scale(*(column[rows] for column in (self.outcome, self.treatment, self.weight)))
+        return ConfoundingScale(*(column[rows] for column in (self.outcome, self.treatment, self.weight)))
 
     def means(self, cell: Integers, cells: int) -> tuple[Floats, Floats]:
         """Return the mean of either in each cell; 1 and the least possible where a cell has no rows."""
@@ -64,13 +64,13 @@ class Scale(NamedTuple):
         return np.asarray(reach[cell] / 2 * (self.outcome / outcome[cell] + self.treatment / treatment[cell]))
 
 
-def scale_of(overlap: Overlap | None) -> Scale | None:
+def scale_of(overlap: Overlap | None) -> ConfoundingScale | None:
     """Return what a strength is multiplied by, from what a loss knows of its arms; None where that is not enough."""
     if overlap is None or overlap.residual is None:
         return None
     (got1, pi1), (got0, pi0) = overlap.levels["treated"], overlap.levels["control"]
     alpha = got1 / pi1 - got0 / pi0
-    return Scale(overlap.residual**2, 2 * (1 / pi1 + 1 / pi0) - alpha**2, overlap.weight)
+    return ConfoundingScale(overlap.residual**2, 2 * (1 / pi1 + 1 / pi0) - alpha**2, overlap.weight)
 
 
 def product_of(outcome: Any, treatment: Any) -> Any:
@@ -176,7 +176,7 @@ class ErrorPath(NamedTuple):
         return low
 
 
-def average_path(prediction: Floats, loss: QuadraticLoss, scale: Scale, level: float) -> MeanPath:
+def average_path(prediction: Floats, loss: QuadraticLoss, scale: ConfoundingScale, level: float) -> MeanPath:
     """Return the average effect as a function of the strength; rows sorted by prediction."""
     moved = scale.weight * scale.scores(np.zeros(len(loss), dtype=np.int64), 1)
 
@@ -188,7 +188,7 @@ def average_path(prediction: Floats, loss: QuadraticLoss, scale: Scale, level: f
     return _mean_path(at)
 
 
-def value_path(prediction: Floats, loss: QuadraticLoss, scale: Scale, cost: float, level: float) -> MeanPath:
+def value_path(prediction: Floats, loss: QuadraticLoss, scale: ConfoundingScale, cost: float, level: float) -> MeanPath:
     """Return the value of treating those predicted above a cost as a function of the strength among them."""
     chosen = (prediction > cost).astype(np.int64)
     moved = scale.weight * chosen * scale.scores(chosen, 2)
@@ -201,7 +201,7 @@ def value_path(prediction: Floats, loss: QuadraticLoss, scale: Scale, cost: floa
     return _mean_path(at)
 
 
-def error_path(prediction: Floats, loss: QuadraticLoss, scale: Scale, bins: int) -> ErrorPath:
+def error_path(prediction: Floats, loss: QuadraticLoss, scale: ConfoundingScale, bins: int) -> ErrorPath:
     """Return the bins of the prediction as a function of the strength in each of them."""
     start = binned(prediction, loss, bins)
     cell, count = np.searchsorted(start.edges, prediction, side="left").astype(np.int64), len(start.edges) + 1

@@ -6,7 +6,7 @@ from dataclasses import replace
 from typing import cast
 
 from orthocal.arrays import Floats
-from orthocal.assessment.omitted_variable import Scale, average_path, error_path, robustness_value
+from orthocal.assessment.omitted_variable import ConfoundingScale, average_path, error_path, robustness_value
 from orthocal.assessment.parts import Robustness
 from orthocal.assessment.records import Assessment, Settings
 from orthocal.formats import number
@@ -42,7 +42,7 @@ def robustness_to_bias(interval: tuple[float, float], origin: Origin | None) -> 
 
 
 def with_robustness(
-    verdict: Assessment, prediction: Floats, loss: Loss, scale: Scale | None, settings: Settings
+    verdict: Assessment, prediction: Floats, loss: Loss, scale: ConfoundingScale | None, settings: Settings
 ) -> Assessment:
     """Return the verdict with the strength of an omitted variable that would overturn it; rows sorted by prediction."""
     if scale is None or verdict.sensitivity.bias is None:

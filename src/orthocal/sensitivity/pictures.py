@@ -22,7 +22,7 @@ WIDEST, ROOM = 0.95, 1.35
 """Largest share that is drawn, and how far beyond what is marked."""
 LEAST, TURN = 0.02, 0.25
 """Least share that the picture reaches, and where the ray starts along which lines have their numbers: clear of most points."""
-BEYOND = "#c2571a"
+OVERTURNED = "#c2571a"
 WORDS = {
     "average": "average effect",
     "error": "calibration error",
@@ -98,7 +98,7 @@ def _mark_zero(ax: Axes, product: float, side: float) -> None:
         return
     treatment = np.linspace(product**2 / (side + product**2), side, SIDE)
     ax.plot(
-        treatment, product**2 * (1 - treatment) / treatment, color=BEYOND, linewidth=2.4, label="where it reaches 0"
+        treatment, product**2 * (1 - treatment) / treatment, color=OVERTURNED, linewidth=2.4, label="where it reaches 0"
     )
     ax.legend(frameon=False, fontsize="small", loc="lower left", bbox_to_anchor=(-0.02, 1.0), borderaxespad=0.1)
 

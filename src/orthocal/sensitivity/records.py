@@ -12,7 +12,7 @@ from orthocal.assessment.loss_pair import Bounds
 from orthocal.assessment.omitted_variable import ErrorPath, MeanPath, product_of
 from orthocal.assessment.parts import Robustness
 from orthocal.assessment.records import as_plain
-from orthocal.errors import OrthocalError, require_inside, require_one_of
+from orthocal.errors import OrthocalError, require_one_of
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -126,10 +126,12 @@ class Sensitivity:
         Parameters
         ----------
         outcome, treatment : float
-            Shares in [0, 1); see the class.
+            Shares from 0 to 1, that of treatment below 1; see the class.
         """
-        for name, share in (("outcome", outcome), ("treatment", treatment)):
-            require_inside(share + np.finfo(float).tiny, 0, 1, name)
+        if not 0 <= outcome <= 1:
+            raise OrthocalError(f"`outcome` must be a share of variance, from 0 to 1; it is {outcome}.")
+        if not 0 <= treatment < 1:
+            raise OrthocalError(f"`treatment` must be a share of variance, from 0 to less than 1; it is {treatment}.")
         return self.at_product(float(product_of(outcome, treatment)))
 
     def at_product(self, product: float) -> dict[str, Bounds]:

@@ -12,7 +12,7 @@ from orthocal.arrays import Floats
 from orthocal.assessment.bin_edges import settled_order
 from orthocal.assessment.loss_pair import LossPair
 from orthocal.assessment.omitted_variable import (
-    Scale,
+    ConfoundingScale,
     average_path,
     error_path,
     robustness_value,
@@ -27,7 +27,7 @@ from orthocal.effects.bound import BoundedCATE, tails_nuisance
 from orthocal.engines.memory import MemoryEngine
 from orthocal.errors import OrthocalError, require_one_of
 from orthocal.folds import LEARNERS, row_order
-from orthocal.losses import QuadraticLoss, rows_that_count, without_overlap
+from orthocal.losses import Overlap, QuadraticLoss, rows_that_count, without_overlap
 from orthocal.nuisances import Fitted
 from orthocal.nuisances.cross_fit import cross_fit
 from orthocal.sensitivity import Benchmark, MarginalBounds, Sensitivity
@@ -107,7 +107,7 @@ def benchmark(rows: MemoryStudyRows, covariate: str) -> Benchmark:
 def _sizes(engine: MemoryEngine) -> tuple[float, float, float]:
     """Return the variance of the outcome that is left, the mean squared representer, and the average effect."""
     loss = cast("QuadraticLoss", engine.learnt.loss)
-    scale = cast("Scale", scale_of(loss.overlap))
+    scale = cast("ConfoundingScale", scale_of(loss.overlap))
     outcome, treatment = scale.means(np.zeros(len(loss), dtype=np.int64), 1)
     return float(outcome[0]), float(treatment[0]), float(loss.numerator.sum() / loss.denominator.sum())
 
@@ -116,7 +116,8 @@ def marginal_losses(
     engine: MemoryEngine, ends: Mapping[float, tuple[BoundedCATE, BoundedCATE]]
 ) -> dict[float, tuple[QuadraticLoss, QuadraticLoss]]:
     """Return the losses of both ends at every strength; the tails of all of them are learnt at once."""
-    values, known = dict(engine.learnt.nuisances), [one for pair in ends.values() for one in pair]
+    learnt, known = engine.learnt, [one for pair in ends.values() for one in pair]
+    clipped = dict(cast("Overlap", learnt.loss.overlap).clipped)
     tails = {} if is_binary(engine.observations.outcome) or not known else _tails(engine, known)
     found = {}
     for place, (strength, pair) in enumerate(ends.items()):
@@ -131,10 +132,15 @@ def marginal_losses(
             for side in (0, 1)
         ]
         found[strength] = tuple(
-            without_overlap(one.loss(engine.observations, Fitted({**values, **more}, engine.recipe.clip)))
+            without_overlap(one.loss(engine.observations, _fitted(engine, clipped, more)))
             for one, more in zip(pair, own, strict=True)
         )
     return cast("dict[float, tuple[QuadraticLoss, QuadraticLoss]]", found)
+
+
+def _fitted(engine: MemoryEngine, clipped: dict[str, float], more: Mapping[str, Any]) -> Fitted:
+    """Return the nuisances of the study, with more; what was clipped has been warned of."""
+    return Fitted({**engine.learnt.nuisances, **more}, engine.recipe.clip, clipped, is_part=True)
 
 
 def _tails(engine: MemoryEngine, ends: Sequence[BoundedCATE]) -> dict[str, Any]:
@@ -170,7 +176,7 @@ def _analysed(
     counting = np.flatnonzero(loss.weight > 0)
     own, loss = cast("tuple[Floats, QuadraticLoss]", rows_that_count(prediction, loss))
     order = np.arange(len(own))[settled_order(own, without_overlap(loss))]
-    scale = cast("Scale", scale_of(loss.overlap)).of(order)
+    scale = cast("ConfoundingScale", scale_of(loss.overlap)).of(order)
     own, loss = own[order], cast("QuadraticLoss", without_overlap(loss)[order])
     error, average = error_path(own, loss, scale, settings.bins), average_path(own, loss, scale, level)
     pairs = {strength: LossPair(own, *(one[counting[order]] for one in pair)) for strength, pair in ends.items()}
