@@ -230,10 +230,7 @@ class CalibrateOptions(Options):
 class AssessOptions(Options):
     """Judge one or more columns of predicted effects."""
 
-    sensitivity: Annotated[
-        bool,
-        option("--sensitivity", "Say what unmeasured confounding could change; leaves out each covariate in turn."),
-    ] = False
+    sensitivity: Annotated[bool, option("--sensitivity", "Say what unmeasured confounding could change.")] = False
     out: Out = Path("orthocal-assess")
 
 
