@@ -182,6 +182,9 @@ def test_groups_of_columns():
     assert found.labels["kids"].tolist() == values["kids"].tolist()
     assert found.phrased == {"age", "sex and age"}
     assert {one.name for one in found.derived} == {"age", "sex and age"}
+    assert groups_within([["kids", "sex"]], {**values, "kids": values["kids"] / 2}.__getitem__, np.ones(80)).labels[
+        "kids and sex"
+    ][:3].tolist() == ["kids = 0 and sex = f", "kids = 0.5 and sex = m", "kids = 1 and sex = f"]
 
 
 def test_ranges_are_readable_and_true():
