@@ -128,6 +128,11 @@ def codes_of(column: str, values: tuple[Any, ...], groups: Mapping[str, Any], n:
     return place if seen.all() else np.where(seen, place, len(known))
 
 
+def value_in_words(value: Any) -> str:
+    """Return a value of a column as it is called: a whole number without a point."""
+    return f"{value:.12g}" if isinstance(value, float) else str(value)
+
+
 def require_group_column(column: str, groups: Mapping[str, Any]) -> None:
     """A column of groups is there."""
     if column not in groups:

@@ -16,6 +16,7 @@ from orthocal.calibrators.cells import CellFamily, CellMoments, Residuals, famil
 from orthocal.calibrators.histogram import uniform_mass_edges
 from orthocal.calibrators.skewness import Skewed, believed_skewness, cautious, clearly_skewed, skewed_all
 from orthocal.errors import OrthocalError, require_at_least, require_inside, require_whole
+from orthocal.group_columns import value_in_words
 from orthocal.losses import Loss
 from orthocal.observations import as_groups, as_numbers
 
@@ -194,7 +195,7 @@ def _where(family: CellFamily, cell: int, phrased: frozenset[str]) -> dict[str, 
     """Return the group and the range of predictions of a cell."""
     group, place = divmod(cell, family.shape[1])
     ends = np.concatenate([[-np.inf], family.edges, [np.inf]]).tolist()
-    words = str(family.values[group]) if family.values else EVERYONE
+    words = value_in_words(family.values[group]) if family.values else EVERYONE
     return {
         "column": family.column,
         "group": words if not family.values or family.column in phrased else f"{family.column} = {words}",

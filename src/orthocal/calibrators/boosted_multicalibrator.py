@@ -9,8 +9,9 @@ from sklearn.base import BaseEstimator
 from sklearn.ensemble import HistGradientBoostingRegressor
 
 from orthocal.arrays import Floats, Integers, group_sums
+from orthocal.calibrators.left_out import validation_folds, value_order
 from orthocal.calibrators.multicalibrator import require_quadratic
-from orthocal.errors import OrthocalError, require_inside, require_whole
+from orthocal.errors import OrthocalError, require_whole
 from orthocal.losses import Loss
 from orthocal.observations import Encoding, as_numbers, encode
 
@@ -34,8 +35,8 @@ class BoostedMulticalibrator(BaseEstimator):  # type: ignore[misc]
     max_steps : int, default 300
     max_leaf_nodes : int, default 8
     min_samples_leaf : int, default 50
-    validation : float, default 0.3
-        Share of the rows (clusters) held out to decide on the number of steps.
+    folds : int, default 3
+        One of so many parts of the rows (clusters) is held out to decide on the number of steps.
     random_state : int, default 0
 
     Attributes
@@ -55,7 +56,7 @@ class BoostedMulticalibrator(BaseEstimator):  # type: ignore[misc]
     >>> loss = QuadraticLoss(effect + rng.standard_normal(4000), np.ones(4000))
     >>> fitted = BoostedMulticalibrator().fit(prediction, loss, X)
     >>> fitted.predict([0.0, 0.0], [[1.0, 0.0], [-1.0, 0.0]]).round(1)
-    array([ 0.4, -0.5])
+    array([ 0.5, -0.5])
     >>> BoostedMulticalibrator().fit(effect, loss, X).steps_
     0
     """
@@ -69,20 +70,20 @@ class BoostedMulticalibrator(BaseEstimator):  # type: ignore[misc]
         max_steps: int = 300,
         max_leaf_nodes: int = 8,
         min_samples_leaf: int = 50,
-        validation: float = 0.3,
+        folds: int = 3,
         random_state: int = 0,
     ) -> None:
         self.learning_rate = learning_rate
         self.max_steps = max_steps
         self.max_leaf_nodes = max_leaf_nodes
         self.min_samples_leaf = min_samples_leaf
-        self.validation = validation
+        self.folds = folds
         self.random_state = random_state
 
     def fit(self, prediction: Any, loss: Loss, X: Any) -> Self:
         """Learn the steps from predictions, losses and covariates of the same rows."""
         require_whole(self.max_steps, 1, "max_steps")
-        require_inside(self.validation, 0, 1, "validation")
+        require_whole(self.folds, 2, "folds")
         values = as_numbers(prediction, "prediction", len(loss))
         require_quadratic(values, loss)
         if not (loss.mass[loss.weight > 0] > 0).all():
@@ -90,7 +91,7 @@ class BoostedMulticalibrator(BaseEstimator):  # type: ignore[misc]
                 "Boosting must have a positive mass in every row; this ratio effect has not. Name subgroups: Multicalibrator."
             )
         features, self._encoding = _features(X, values)
-        learning, held = _sides(loss, self.validation, self.random_state)
+        learning, held = _sides(values, loss, self.folds, self.random_state)
         target, mass = values - loss.derivative(values) / np.where(loss.mass > 0, loss.mass, 1.0), loss.mass
         self._model = HistGradientBoostingRegressor(
             learning_rate=self.learning_rate,
@@ -132,12 +133,12 @@ def _features(X: Any, prediction: Floats, like: Encoding | None = None) -> tuple
     return np.column_stack([matrix, prediction]), encoding
 
 
-def _sides(loss: Loss, share: float, seed: int) -> tuple[Integers, Integers]:
-    """Return rows to learn steps on, and rows to decide on their number; clusters are whole."""
-    units = np.arange(len(loss)) if loss.groups is None else loss.groups
-    chance = np.random.default_rng(seed).random(int(units.max()) + 1)[units]
-    counting = loss.weight > 0
-    return np.flatnonzero(counting & (chance >= share)), np.flatnonzero(counting & (chance < share))
+def _sides(prediction: Floats, loss: Loss, folds: int, seed: int) -> tuple[Integers, Integers]:
+    """Return rows to learn steps on, and rows to decide on their number; clusters are whole, and order has no say."""
+    order = value_order(prediction, loss)
+    order = order[loss.weight[order] > 0]
+    fold = validation_folds(loss[order], folds, seed)
+    return order[fold > 0], order[fold == 0]
 
 
 def _by_unit(values: Floats, loss: Loss) -> Floats:

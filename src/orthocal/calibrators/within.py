@@ -12,7 +12,7 @@ from orthocal.arrays import Floats, Integers, Labels, step_of
 from orthocal.calibrators.histogram import uniform_mass_edges
 from orthocal.calibrators.multicalibrator import Multicalibrator
 from orthocal.errors import OrthocalError
-from orthocal.group_columns import DerivedGroups, GroupPart, is_known
+from orthocal.group_columns import DerivedGroups, GroupPart, is_known, value_in_words
 from orthocal.group_maps import GroupMap, predict_within
 from orthocal.losses import Loss
 from orthocal.maps import IdentityMap, Map
@@ -126,7 +126,8 @@ def part_of(name: str, labels: Labels, weight: Floats) -> GroupPart:
     known = is_known(labels)
     found = np.unique(labels[known])
     if labels.dtype.kind not in "fiu" or len(found) <= MOST_VALUES:
-        return GroupPart(name, tuple(found.tolist()), np.empty(0), tuple(f"{name} = {one}" for one in found.tolist()))
+        words = tuple(f"{name} = {value_in_words(one)}" for one in found.tolist())
+        return GroupPart(name, tuple(found.tolist()), np.empty(0), words)
     numbers = labels[known].astype(np.float64)
     cuts = short_cuts(uniform_mass_edges(numbers, weight[known], RANGES), numbers)
     return GroupPart(name, (), cuts, range_words(name, cuts, is_whole=bool((numbers == np.floor(numbers)).all())))

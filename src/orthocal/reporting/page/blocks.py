@@ -13,6 +13,7 @@ from orthocal.assessment.effect_band import EffectBand
 from orthocal.assessment.parts import Check
 from orthocal.audit_plots import drawn_cells
 from orthocal.formats import between, number, off_by, p_value, percent
+from orthocal.group_columns import value_in_words
 from orthocal.group_maps import GroupMap
 from orthocal.losses import Overlap
 from orthocal.maps import Map
@@ -247,7 +248,10 @@ def shifts_table(fitted: GroupMap) -> Table:
     """Return what the map adds in each subgroup, round by round; of several bins the least and the most."""
     rows = []
     for number_of_round, one in enumerate(fitted.rounds, 1):
-        names = [str(value) if one.column in fitted.made else f"{one.column} = {value}" for value in one.values]
+        names = [
+            str(value) if one.column in fitted.made else f"{one.column} = {value_in_words(value)}"
+            for value in one.values
+        ]
         for name, row in zip(names or ["all rows"], one.shifts, strict=False):
             if row.any():
                 added = number(row[0]) if len(row) == 1 else f"{number(row.min())} to {number(row.max())}"
