@@ -187,7 +187,9 @@ class MemoryStudyRows:
         return checks_of_verdict(verdict)
 
     def checks_of_map(self, map_: Map, prediction: Floats, bins: Floats | None, level: float) -> tuple[Check, ...]:
-        """Checks of a map against the band of these rows; none where there is no band."""
+        """Checks of a map against the band of these rows; none where there is no band, or where subgroups have shifts."""
+        if isinstance(map_, GroupMap):
+            return ()
         try:
             band = self.band(prediction, bins, level)
         except OrthocalError:

@@ -25,17 +25,8 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 
-BIN_COLUMNS = (
-    "lower",
-    "upper",
-    "n",
-    "prediction",
-    "target",
-    "residual",
-    "standard_error",
-    "residual_lower",
-    "residual_upper",
-)
+BIN_COLUMNS = ("lower", "upper", "n", "prediction", "target", "residual", "standard_error")
+GAP_ENDS = ("residual_lower", "residual_upper")
 
 
 def figures_table(verdicts: Mapping[str, Assessment]) -> Table:
@@ -70,7 +61,7 @@ def bins_table(assessment: Assessment) -> Table:
             between((least, most)) if least <= most else "",
         )
         for low, high, n, prediction, target, gap, error, least, most in zip(
-            *(bins[name] for name in BIN_COLUMNS), strict=True
+            *(bins[name] for name in (*BIN_COLUMNS, *GAP_ENDS)), strict=True
         )
     )
     header = (
