@@ -38,8 +38,6 @@ ACIC_DRAWS = tuple(range(1, 11))
 SHARES = (0.50, 0.25)
 """Rows to train on and to calibrate on; the rest is the test set."""
 FOLDS, CLIP, BINS = 5, 0.01, 20
-FOLD_DRAWS = 4
-"""How often the folds of the nuisances are drawn; the losses' mean calibrates."""
 NUISANCES = "stagewise"
 """Learners of the nuisances that calibrate; why these, and from which rows, is measured in benchmarks/acic.md."""
 METHODS: dict[str, Any] = {"isotonic": "isotonic", "histogram": Histogram(bins=20), "linear": "linear", "auto": "auto"}
@@ -79,7 +77,7 @@ class Challenge:
         data, rng = births(key["draw"]), np.random.default_rng([self.seed, key["repeat"], key["draw"]])
         train, own, test = np.split(rng.permutation(len(data.y)), (np.cumsum(SHARES) * len(data.y)).astype(int))
         size, truth = key["learners"], data.effect[test]
-        loss = mean_loss(data, own, train, int(rng.integers(2**31)))
+        loss = CATE().loss(*cross_fitted(data, own, train, int(rng.integers(2**31))))
         row: Row = {"outcome_deviation": float(np.std(data.y))}
         for name, learn in MODELS.items():
             model = learn(data, train, size, rng)
@@ -152,15 +150,6 @@ def dr_learner(data: SimulatedData, rows: Integers, size: str, rng: np.random.Ge
     target = _loss(data, rows, size, rng).target
     model = regressor(size, random_state=int(rng.integers(2**31))).fit(data.X[rows], target)
     return lambda X: np.asarray(model.predict(X))
-
-
-def mean_loss(
-    data: SimulatedData, own: Integers, others: Integers, seed: int, learners: Any = NUISANCES
-) -> QuadraticLoss:
-    """Return the mean of the losses over draws of the folds: which rows teach a row's nuisances is left less to chance."""
-    seeds = [seed, *(int(np.random.default_rng([seed, time]).integers(2**31)) for time in range(1, FOLD_DRAWS))]
-    losses = [CATE().loss(*cross_fitted(data, own, others, one, learners)) for one in seeds]
-    return QuadraticLoss(np.mean([loss.target for loss in losses], axis=0), np.ones(len(own)))
 
 
 def cross_fitted(
@@ -267,8 +256,7 @@ def _notes(rows: Sequence[Row], sizes: Sequence[str]) -> tuple[str, ...]:
         *(f"{size.capitalize()} trees: {WORDS[size]}, for the base models." for size in sizes),
         (
             "Nuisances of the calibration: outcomes by a lasso and then boosted trees on its residuals, propensity by boosted "
-            f"trees; a row's are learnt from the rows of the {FOLDS - 1} other folds and those that train the base models. Folds "
-            f"are drawn {FOLD_DRAWS} times, and the mean of the pseudo-outcomes counts."
+            f"trees; a row's are learnt from the rows of the {FOLDS - 1} other folds and those that train the base models."
         ),
         f"Fitted propensities are kept inside [{CLIP}, {1 - CLIP}].",
         "The paper has no experiment with known average effects; these claims are what its theory leads one to expect.",
