@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from scipy.optimize import isotonic_regression
 
-from orthocal import CausalCalibrator, Histogram, Isotonic, Linear, QuadraticLoss, assess
+from orthocal import Auto, CausalCalibrator, Histogram, Isotonic, Linear, QuadraticLoss, Spline, assess
 from orthocal.arrays import FEW, step_of
 from orthocal.datasets import simulate_cate
 from orthocal.decisions.allocation import steps_of
@@ -26,10 +26,10 @@ def rows():
     return prediction, QuadraticLoss(prediction + rng.standard_normal(ROWS), np.ones(ROWS))
 
 
-def ratio(ours, floor):
+def ratio(ours, floor, turns=9):
     """Least processor time of ours over least of the floor, in turn."""
     times = ([], [])
-    for _ in range(9):
+    for _ in range(turns):
         for record, work in zip(times, (ours, floor), strict=True):
             start = time.process_time()
             work()
@@ -60,6 +60,14 @@ def test_histogram(rows):
 def test_linear(rows):
     prediction, loss = rows
     assert ratio(lambda: Linear().fit(*rows), lambda: np.polyfit(prediction, loss.target, 1)) < 1
+
+
+@pytest.mark.more
+def test_auto(rows):
+    """On 100,000 rows, against one isotonic and one spline fit."""
+    prediction, loss = (part[np.arange(100_000)] for part in rows)
+    floor = lambda: (Isotonic().fit(prediction, loss), Spline().fit(prediction, loss))  # noqa: E731
+    assert ratio(lambda: Auto().fit(prediction, loss), floor, turns=3) < 12
 
 
 def test_assess(rows):
