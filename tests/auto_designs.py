@@ -140,6 +140,7 @@ SEED = 1
 """Draws that were not looked at when the handicaps were chosen."""
 ADDED = 0.004
 """Of the effect's variance, added to both sides of a ratio: costs smaller than this are alike."""
+RESAMPLES = 2000
 SINGLE = {
     **{name: build() for name, build in CALIBRATORS.items() if name not in {"auto", "histogram"}},
     "histogram": Histogram(bins=10),
@@ -162,17 +163,24 @@ def costs(name, n, draws, methods):
 
 @dataclass(frozen=True)
 class Outcome:
-    """What auto and the best single method cost on average in one design, in variances of the effect."""
+    """What auto and the best single method cost in one design, draw by draw, in variances of the effect."""
 
     design: str
     n: int
-    auto: float
-    best: float
+    auto: np.ndarray
+    best: np.ndarray
     method: str
 
     @property
     def ratio(self):
-        return (self.auto + ADDED) / (self.best + ADDED)
+        return (self.auto.mean() + ADDED) / (self.best.mean() + ADDED)
+
+    @property
+    def interval(self):
+        """Of the ratio, 99%, over draws (bootstrap of both costs together)."""
+        some = np.random.default_rng(0).integers(len(self.auto), size=(RESAMPLES, len(self.auto)))
+        ratio = (self.auto[some].mean(axis=1) + ADDED) / (self.best[some].mean(axis=1) + ADDED)
+        return tuple(np.quantile(ratio, [0.005, 0.995]).tolist())
 
     @property
     def is_mild(self):
@@ -188,13 +196,12 @@ def outcome(name, n, draws):
     """Compare auto with the single method whose mean cost is least: in hindsight, over the draws of this design and size."""
     design = DESIGNS[name]
     found = {
-        method: values.mean() / design.unit
-        for method, values in costs(name, n, draws, {**SINGLE, "auto": Auto()}).items()
+        method: values / design.unit for method, values in costs(name, n, draws, {**SINGLE, "auto": Auto()}).items()
     }
     auto = found.pop("auto")
     if design.falls:  # the best that does not turn the ranking round
         found = {method: cost for method, cost in found.items() if method not in {"linear", "platt", "histogram"}}
-    best = min(found, key=found.get)
+    best = min(found, key=lambda method: found[method].mean())
     return Outcome(name, n, auto, found[best], best)
 
 

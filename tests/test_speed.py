@@ -6,7 +6,17 @@ import numpy as np
 import pytest
 from scipy.optimize import isotonic_regression
 
-from orthocal import CausalCalibrator, Histogram, Isotonic, Linear, QuadraticLoss, assess, orthogonal_loss
+from orthocal import (
+    Auto,
+    CausalCalibrator,
+    Histogram,
+    Isotonic,
+    Linear,
+    QuadraticLoss,
+    Spline,
+    assess,
+    orthogonal_loss,
+)
 from orthocal.arrays import FEW, step_of
 from orthocal.datasets import simulate_cate
 from orthocal.decisions.allocation import steps_of
@@ -61,6 +71,14 @@ def test_histogram(rows):
 def test_linear(rows):
     prediction, loss = rows
     assert ratio(lambda: Linear().fit(*rows), lambda: np.polyfit(prediction, loss.target, 1)) < 1
+
+
+@pytest.mark.more
+def test_auto(rows):
+    """On 100,000 rows, against one isotonic and one spline fit."""
+    prediction, loss = (part[np.arange(100_000)] for part in rows)
+    floor = lambda: (Isotonic().fit(prediction, loss), Spline().fit(prediction, loss))  # noqa: E731
+    assert ratio(lambda: Auto().fit(prediction, loss), floor, repeats=3) < 12
 
 
 def test_assess(rows):

@@ -42,7 +42,7 @@ class Candidate(NamedTuple):
 
 LINES = {
     "identity": Candidate(Identity(), "line", 0.0),
-    "constant": Candidate(Constant(), "line", 4.0),
+    "constant": Candidate(Constant(), "line", 3.0),
     "shift": Candidate(Shift(), "line", 2.0),
     "slope": Candidate(Tilt(), "line", 4.0),
     "linear": Candidate(Rising(Linear()), "line", 4.0),
