@@ -19,10 +19,11 @@ import orthocal
 from orthocal import CATE, Histogram, Isotonic, Linear, OrthocalError, QuadraticLoss, orthogonal_loss
 from orthocal.datasets import simulate_cate, simulate_late
 from orthocal.distributed import CausalCalibrator, assess
-from orthocal.engines.dask.keys import folds_of, keys_of, sampled
-from orthocal.engines.dask.passes import PartitionWarning
-from orthocal.engines.dask.source import Sketch, Source
-from orthocal.engines.dask.summaries import Bracketed, GridCells, LineSums
+from orthocal.engines.dask.table import DaskTable
+from orthocal.engines.partitioned.keys import folds_of, keys_of, sampled
+from orthocal.engines.partitioned.passes import PartitionWarning
+from orthocal.engines.partitioned.source import Sketch, Source
+from orthocal.engines.partitioned.summaries import Bracketed, GridCells, LineSums
 from tests.simulation import simulate_tail
 from tests.test_sweeps import numbers
 
@@ -82,7 +83,7 @@ def _delayed(part):
 @pytest.mark.parametrize("weight", [None, "whole", "some", "alike"])
 @pytest.mark.parametrize("ties", [False, True])
 @pytest.mark.parametrize("method", METHODS)
-@pytest.mark.filterwarnings("ignore::orthocal.engines.dask.passes.PartitionWarning")
+@pytest.mark.filterwarnings("ignore::orthocal.engines.partitioned.passes.PartitionWarning")
 def test_maps_are_those_of_memory(how, weight, ties, method):
     frame = table(4000, ties=ties, weight=weight)
     expected = METHODS[method]().fit(frame.tau.to_numpy(), loss_in_memory(frame, weight=weight is not None)).map_
@@ -132,7 +133,7 @@ def test_the_grid_is_within_its_bound(n):
 
 def test_the_bound_is_not_vacuous(monkeypatch):
     """With few cells the map is off, and the bound says so."""
-    monkeypatch.setattr("orthocal.engines.dask.fit.CELLS", 8)
+    monkeypatch.setattr("orthocal.engines.partitioned.fit.CELLS", 8)
     frame = table(5000)
     loss, tau = loss_in_memory(frame), frame.tau.to_numpy()
     exact = Isotonic(min_samples=1).fit(tau, loss).predict(tau)
@@ -145,9 +146,9 @@ def test_the_bound_is_not_vacuous(monkeypatch):
 @pytest.mark.parametrize("weight", [None, "some"])
 @pytest.mark.parametrize("clusters", [False, True])
 @pytest.mark.parametrize("how", [5, "uneven"])
-@pytest.mark.filterwarnings("ignore::orthocal.engines.dask.passes.PartitionWarning")
+@pytest.mark.filterwarnings("ignore::orthocal.engines.partitioned.passes.PartitionWarning")
 def test_verdicts_are_those_of_memory(monkeypatch, weight, clusters, how):
-    monkeypatch.setattr("orthocal.engines.dask.ranges.ROWS_A_RANGE", 700)
+    monkeypatch.setattr("orthocal.engines.partitioned.ranges.ROWS_A_RANGE", 700)
     frame = table(3000, weight=weight)
     loss = loss_in_memory(frame, weight=weight is not None, groups=clusters)
     settings = {"cost": 0.1, "random_state": 0, "draws": 50}
@@ -173,7 +174,7 @@ def test_verdicts_are_those_of_memory(monkeypatch, weight, clusters, how):
 
 
 @pytest.mark.filterwarnings(
-    "ignore::orthocal.errors.SkewWarning", "ignore::orthocal.engines.dask.passes.PartitionWarning"
+    "ignore::orthocal.errors.SkewWarning", "ignore::orthocal.engines.partitioned.passes.PartitionWarning"
 )
 @pytest.mark.parametrize("how", [1, "uneven"])
 @pytest.mark.parametrize(("weight", "clusters"), [(None, False), ("some", True)])
@@ -236,7 +237,7 @@ def test_folds_and_samples_do_not_depend_on_partitions():
     assert crossed.min() > 200  # the sample is another draw than the folds
 
 
-@pytest.mark.filterwarnings("ignore::orthocal.engines.dask.passes.PartitionWarning")
+@pytest.mark.filterwarnings("ignore::orthocal.engines.partitioned.passes.PartitionWarning")
 def test_nuisances_learnt_on_a_sample_do_not_depend_on_partitions():
     frame = table(3000)
     covariates = [name for name in frame if name.startswith("x")]
@@ -383,7 +384,7 @@ def test_an_odd_partition_is_named_and_does_no_harm():
         (lambda frame: frame.iloc[:0], {}, {}, "every partition is empty"),
     ],
 )
-@pytest.mark.filterwarnings("ignore::orthocal.engines.dask.passes.PartitionWarning")
+@pytest.mark.filterwarnings("ignore::orthocal.engines.partitioned.passes.PartitionWarning")
 def test_bad_input_gets_one_sentence(change, settings, told, words):
     parts = dd.from_pandas(change(table(300)), npartitions=2, sort=False)
     with pytest.raises(OrthocalError, match=words) as refused:
@@ -459,9 +460,9 @@ def test_bins_are_exact_however_coarse_the_sketch(weighted):
 
 
 def test_a_grid_drawn_from_unlike_partitions_is_drawn_again(monkeypatch):
-    monkeypatch.setattr("orthocal.engines.dask.source.SPREAD", 2)
-    monkeypatch.setattr("orthocal.engines.dask.summaries.UNEVEN", 4)
-    monkeypatch.setattr("orthocal.engines.dask.fit.CELLS", 64)
+    monkeypatch.setattr("orthocal.engines.partitioned.source.SPREAD", 2)
+    monkeypatch.setattr("orthocal.engines.partitioned.summaries.UNEVEN", 4)
+    monkeypatch.setattr("orthocal.engines.partitioned.fit.CELLS", 64)
     drawn = []
     whole = Source.sketch.func
     monkeypatch.setattr(Source, "sketch", property(lambda self: drawn.append(1) or whole(self)))
@@ -545,10 +546,10 @@ def test_a_source_knows_a_few_rows_even_where_the_first_partition_is_empty():
     with pytest.warns(PartitionWarning, match="empty"):
         fitted = CausalCalibrator(method="linear").fit(empty, **COLUMNS, nuisances=GIVEN)
     with pytest.warns(PartitionWarning, match="empty"):
-        assert Source(empty, fitted.job_).has_overlap
+        assert Source(DaskTable(empty), fitted.job_).has_overlap
 
 
-@pytest.mark.filterwarnings("ignore::orthocal.engines.dask.passes.PartitionWarning")
+@pytest.mark.filterwarnings("ignore::orthocal.engines.partitioned.passes.PartitionWarning")
 def test_partitions_without_rows_that_count_are_passed_over():
     frame = table(3000, weight="some")
     frame.loc[frame.index[:500], "w"] = 0.0
@@ -594,7 +595,7 @@ def test_missing_subgroups_are_a_subgroup():
 
 def test_tied_rows_stand_in_an_order_of_their_own(monkeypatch):
     """Verdicts on tied predictions, decomposition and all, do not depend on how rows arrived."""
-    monkeypatch.setattr("orthocal.engines.dask.ranges.ROWS_A_RANGE", 900)
+    monkeypatch.setattr("orthocal.engines.partitioned.ranges.ROWS_A_RANGE", 900)
     frame = table(4000, ties=True)
     found = [
         numbers(assess(dd.from_pandas(rows, npartitions=4, sort=False), **COLUMNS, nuisances=GIVEN, random_state=0))

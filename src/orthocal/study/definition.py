@@ -9,11 +9,12 @@ from typing import Any
 
 from orthocal.assessment.records import Settings
 from orthocal.effects import Effect
+from orthocal.engines.opening import opened
 from orthocal.roles import Roles
 from orthocal.study.arguments import require_limits, roles_of
-from orthocal.study.dask_rows import DaskStudyRows
 from orthocal.study.memory_rows import MemoryStudyRows
 from orthocal.study.one_contrast import OneContrast
+from orthocal.study.partitioned_rows import PartitionedStudyRows
 from orthocal.study.rows import StudyRows
 from orthocal.study.several_arms import SeveralArms
 
@@ -76,8 +77,8 @@ class StudyDefinition:
     @cached_property
     def rows(self) -> StudyRows:
         """The rows, wherever they are."""
-        kind = DaskStudyRows if hasattr(self.data, "to_delayed") else MemoryStudyRows
-        return kind(self)
+        table = opened(self.data)
+        return MemoryStudyRows(self) if table is None else PartitionedStudyRows(self, table)
 
     @cached_property
     def roles(self) -> Roles:

@@ -12,9 +12,9 @@ from orthocal.arrays import Floats
 from orthocal.calibrators import Calibrator, Constant, Histogram, Identity, Isotonic, Linear, new_calibrator
 from orthocal.calibrators.histogram import filled
 from orthocal.calibrators.isotonic import isotonic_map
-from orthocal.engines.dask.ranges import blocks, ranges
-from orthocal.engines.dask.source import Source
-from orthocal.engines.dask.summaries import CELLS
+from orthocal.engines.partitioned.ranges import blocks, ranges
+from orthocal.engines.partitioned.source import Source
+from orthocal.engines.partitioned.summaries import CELLS
 from orthocal.errors import OrthocalError, require_at_least, require_whole
 from orthocal.losses import QuadraticLoss, is_ratio
 from orthocal.losses.counting import Counts
@@ -70,7 +70,7 @@ def _(calibrator: Histogram, source: Source, *, exact: bool) -> Calibrator:
     del exact
     require_whole(calibrator.bins, 1, "bins")
     wanted = source.sketch.counts.weight_at_edges(calibrator.bins)
-    brackets = source.sketch.brackets(wanted, len(source.parts), source.kept)
+    brackets = source.sketch.brackets(wanted, source.parts, source.kept)
     edges, numerator, denominator = source.bracketed(brackets).bins(wanted, brackets, float(source.sketch.level[-1]))
     if is_ratio(source.like):
         last = filled(denominator)
@@ -100,21 +100,20 @@ def _(calibrator: Isotonic, source: Source, *, exact: bool) -> Calibrator:
 
 def _range_blocks(source: Source) -> tuple[Floats, QuadraticLoss, Floats, int]:
     """Return (prediction, loss, count of rows) of the blocks of all ranges, each as one row; and how many rows there are."""
-    import dask
-
     pieces = ranges(source)
-    facts = dask.compute(*[dask.delayed(_least_mass)(piece) for piece in pieces])
+    facts = pieces.answers(_least_mass)
     least, counts = min(mass for mass, _ in facts), reduce(Counts.merge, [one for _, one in facts])
     if not least > 0:
         raise OrthocalError(
-            f"Masses must be positive for exact isotonic calibration on Dask; one is {least:.4g}. Use exact=False."
+            f"Masses must be positive for exact isotonic calibration in partitions; one is {least:.4g}. Use exact=False."
         )
     scale = None if counts.are_alike else counts.factor
-    found = Blocks.together(dask.compute(*[dask.delayed(blocks)(piece, scale) for piece in pieces]))
+    found = Blocks.together(pieces.answers(blocks, scale))
     return found.level, found.loss, found.weight, counts.rows
 
 
-def _least_mass(piece: Any) -> tuple[float, Counts]:
+def _least_mass(piece: Any, number: int) -> tuple[float, Counts]:
+    del number
     if not len(piece):
         return np.inf, Counts(0, 0.0, True, np.inf, -np.inf)
     return float(piece.loss.mass.min()), Counts.of(piece.loss.weight, len(piece))

@@ -10,7 +10,7 @@ import numpy as np
 
 from orthocal.arrays import Floats, Integers
 from orthocal.effects import Effect
-from orthocal.engines.dask.keys import folds_of, keys_of
+from orthocal.engines.partitioned.keys import folds_of, keys_of
 from orthocal.errors import OrthocalError, require_known_propensity
 from orthocal.losses import Loss, Origin, rows_that_count
 from orthocal.nuisances.cross_fit import Fitted, clip_fitted, known_value

@@ -9,9 +9,10 @@ from typing import Any, cast
 import numpy as np
 
 from orthocal.arrays import Floats
-from orthocal.engines.dask.partition_loss import Job, loss_of
-from orthocal.engines.dask.passes import each, partitions, reduced
-from orthocal.engines.dask.summaries import Bracketed, GridCells, LineSums, Pairs
+from orthocal.engines.partitioned.partition_loss import Job, loss_of
+from orthocal.engines.partitioned.passes import each, reduced
+from orthocal.engines.partitioned.summaries import Bracketed, GridCells, LineSums, Pairs
+from orthocal.engines.protocol import PartitionedTable
 from orthocal.errors import OrthocalError, UnavailableError
 from orthocal.losses import Loss, QuadraticLoss, without_overlap
 from orthocal.losses.counting import Counts
@@ -82,7 +83,7 @@ class Source:
 
     Parameters
     ----------
-    frame : dask.dataframe.DataFrame
+    table : PartitionedTable
         The columns that are needed.
     job : Job
     map : Map, optional
@@ -91,74 +92,73 @@ class Source:
         The loss is taken at this map of the predictions, where it depends on the level; the predictions stay as they are.
     """
 
-    frame: Any
+    table: PartitionedTable
     job: Job
     map: Map | None = None
     level_map: Map | None = None
 
     @cached_property
-    def parts(self) -> list[Any]:
-        """Every partition, all columns."""
-        return partitions(self.frame)
-
-    @cached_property
-    def prediction_parts(self) -> list[Any]:
-        """Every partition, predictions and weights only: for passes that need no more."""
+    def predictions(self) -> PartitionedTable:
+        """Predictions and weights only: for passes that need no more."""
         roles = self.job.roles
-        return partitions(self.frame[[name for name in (roles.prediction, roles.sample_weight) if name]])
+        return self.table.select([name for name in (roles.prediction, roles.sample_weight) if name])
+
+    @property
+    def parts(self) -> int:
+        """How many partitions there are."""
+        return len(self.table.names)
 
     @property
     def kept(self) -> int:
         """Predictions that one partition's sketch keeps."""
-        return int(np.clip(KEPT // max(len(self.parts), 1), 2**10, 2**16))
+        return int(np.clip(KEPT // max(self.parts, 1), 2**10, 2**16))
 
     @cached_property
     def sketch(self) -> Sketch:
         """Of all predictions."""
-        return reduced(self.prediction_parts, _sketch, Sketch.merge, self.job, self.map, self.kept)
+        return reduced(self.predictions, _sketch, Sketch.merge, self.job, self.map, self.kept)
 
     @cached_property
     def rough_sketch(self) -> Sketch:
         """Of the predictions of a few partitions, spread over all; of all where those have no rows."""
-        few = [
-            one for one in each(_spread(self.prediction_parts), _sketch, self.job, self.map, 2**16) if one is not None
-        ]
+        found = each(self.predictions, _sketch, self.job, self.map, 2**16, parts=_spread(self.parts))
+        few = [one for one in found if one is not None]
         return reduce(Sketch.merge, few) if few else self.sketch
 
     @property
     def is_rough(self) -> bool:
         """Whether the rough sketch is not that of all partitions."""
-        return len(_spread(self.prediction_parts)) < len(self.prediction_parts)
+        return len(_spread(self.parts)) < self.parts
 
     def bracketed(self, brackets: Floats) -> Bracketed:
         """Return sums between the ends of intervals, and the rows inside them."""
-        return reduced(self.parts, _bracketed, Bracketed.merge, self.job, self.map, brackets)
+        return reduced(self.table, _bracketed, Bracketed.merge, self.job, self.map, brackets)
 
     def line(self) -> LineSums:
         """Return the moments of a straight line."""
-        return reduced(self.parts, _line, LineSums.merge, self.job, self.map, self.pivot)
+        return reduced(self.table, _line, LineSums.merge, self.job, self.map, self.pivot)
 
     def cells(self, edges: Floats, *, bounded: bool = False) -> GridCells:
         """Return the sums of the cells between these edges."""
-        return reduced(self.parts, _cells, GridCells.merge, self.job, self.map, edges, bounded)
+        return reduced(self.table, _cells, GridCells.merge, self.job, self.map, edges, bounded)
 
     def pairs(self, cells: int, steps: int) -> tuple[Floats, Any]:
         """Return (prediction, loss) of all rows, those with nearly the same prediction and outcome put together."""
         edges, outcomes = self.sketch.grid(cells), self.outcomes.grid(steps)
         highest = float(self.sketch.level[-1]), float(self.outcomes.level[-1])
-        found = reduced(self.parts, _pairs, Pairs.merge, self.job, self.map, self.level_map, edges, outcomes)
+        found = reduced(self.table, _pairs, Pairs.merge, self.job, self.map, self.level_map, edges, outcomes)
         return found.rows(self.like, edges, outcomes, highest)
 
     @cached_property
     def outcomes(self) -> Sketch:
         """Of all outcomes."""
-        return reduced(self.parts, _outcomes, Sketch.merge, self.job, self.kept)
+        return reduced(self.table, _outcomes, Sketch.merge, self.job, self.kept)
 
     @cached_property
     def _first(self) -> tuple[Loss, float]:
         """The loss of a few rows, and the mean prediction of their partition."""
-        for number, part in enumerate(self.parts):
-            (found,) = each([part], _few, self.job, self.map, first=number)
+        for number in range(self.parts):
+            (found,) = each(self.table, _few, self.job, self.map, parts=[number])
             if found is not None:
                 return found
         raise OrthocalError("The data must have rows that count; every partition is empty, or of weight 0.")
@@ -258,9 +258,9 @@ def _bracketed(part: Any, job: Job, map_: Map | None, brackets: Floats) -> Brack
     return Bracketed.of(prediction, loss, brackets) if len(prediction) else None
 
 
-def _spread(parts: list[Any]) -> list[Any]:
+def _spread(parts: int) -> list[int]:
     """Return a few partitions, from the first to the last."""
-    return [parts[k] for k in np.unique(np.linspace(0, len(parts) - 1, SPREAD).astype(int))] if parts else parts
+    return np.unique(np.linspace(0, parts - 1, SPREAD).astype(int)).tolist() if parts else []
 
 
 def _few(part: Any, job: Job, map_: Map | None) -> tuple[Loss, float] | None:
