@@ -175,8 +175,8 @@ class PartitionedTable(Protocol):
         """Return the table with some columns, so that no other is read."""
         ...
 
-    def where(self, function: Callable[..., Booleans], *shared: Any) -> Self:
-        """Return the table of the rows for which ``function(partition, *shared)`` is true."""
+    def where(self, columns: Sequence[str], function: Callable[..., Booleans], *shared: Any) -> Self:
+        """Return the table of the rows for which ``function(partition of these columns, *shared)`` is true."""
         ...
 
     def answers(self, function: Callable[..., Any], *shared: Any, parts: Sequence[int] | None = None) -> list[Any]:

@@ -54,10 +54,10 @@ class DaskTable:
         """Return some columns; no other is read."""
         return DaskTable(self.frame[list(columns)])
 
-    def where(self, function: Callable[..., Booleans], *shared: Any) -> DaskTable:
+    def where(self, columns: Sequence[str], function: Callable[..., Booleans], *shared: Any) -> DaskTable:
         """Return some rows."""
-        frame = self.frame
-        return DaskTable(frame.map_partitions(_rows, function, *shared, meta=frame, enforce_metadata=False))
+        frame, names = self.frame, list(columns)
+        return DaskTable(frame.map_partitions(_rows, names, function, *shared, meta=frame, enforce_metadata=False))
 
     def answers(self, function: Callable[..., Any], *shared: Any, parts: Sequence[int] | None = None) -> list[Any]:
         """Compute the answers of partitions, all at once."""
@@ -144,5 +144,5 @@ def _sent(value: Any) -> Any:
     return dask.delayed(value, pure=False, traverse=False)
 
 
-def _rows(part: Any, function: Callable[..., Booleans], *shared: Any) -> Any:
-    return part[function(part, *shared)]
+def _rows(part: Any, columns: list[str], function: Callable[..., Booleans], *shared: Any) -> Any:
+    return part[function(part[columns], *shared)]

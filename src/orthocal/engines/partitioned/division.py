@@ -55,13 +55,13 @@ def divided(table: PartitionedTable, by: Sequence[str], share: float, seed: int)
     share : float
     seed : int
     """
-    kept, held = (table.where(_side, tuple(by), share, seed, of_held) for of_held in (False, True))
+    kept, held = (table.where(by, _side, tuple(by), share, seed, of_held) for of_held in (False, True))
     return kept, held
 
 
 def divided_by_column(table: PartitionedTable, name: str) -> tuple[Any, Any]:
     """Return the table of the rows for which a column is 0, and of those for which it is 1."""
-    kept, held = (table.where(_is_value, name, value) for value in (0, 1))
+    kept, held = (table.where([name], _is_value, name, value) for value in (0, 1))
     return kept, held
 
 

@@ -1,0 +1,128 @@
+"""Every engine gives the maps and the exact verdict of memory, whatever the partitioning."""
+
+from itertools import pairwise
+
+import dask
+import numpy as np
+import pandas as pd
+import pytest
+from dask import dataframe as dd
+
+from orthocal import Histogram, Isotonic, Linear, OrthocalError, Study, assess, orthogonal_loss
+from orthocal.datasets import simulate_cate
+from orthocal.engines.dask.table import DaskTable
+from orthocal.engines.local.table import LocalTable
+from orthocal.engines.partitioned.engine import PartitionedEngine
+from orthocal.engines.partitioned.fit import fitted
+from orthocal.engines.partitioned.preparation import prepared
+from orthocal.engines.partitioned.verdict import judged
+from orthocal.assessment.records import Settings
+from orthocal.effects import CATE
+from orthocal.nuisances.learners import Recipe
+from orthocal.roles import Roles
+from tests.test_sweeps import numbers
+
+GIVEN = ("propensity", "outcome_control", "outcome_treated")
+METHODS = {"linear": Linear, "histogram": Histogram, "isotonic": Isotonic}
+
+
+def on_dask(parts, folder):
+    del folder
+    return DaskTable(dd.from_delayed([dask.delayed(part) for part in parts], meta=parts[0].iloc[:0]))
+
+
+def in_files(parts, folder):
+    for number, part in enumerate(parts):
+        part.to_parquet(folder / f"part-{number}.parquet", index=False)
+    return LocalTable.of_files(folder)
+
+
+def in_duckdb(parts, folder):
+    import duckdb
+
+    pd.concat(parts, ignore_index=True).to_parquet(folder / "all.parquet", index=False)
+    return LocalTable.of_relation(duckdb.read_parquet(str(folder / "all.parquet")))
+
+
+ENGINES = {"dask": on_dask, "local": in_files, "duckdb": in_duckdb}
+"""By name: what makes a table of a list of frames, with a folder to write to."""
+every_engine = pytest.mark.parametrize("engine", ENGINES)
+pytestmark = [
+    pytest.mark.filterwarnings("ignore::orthocal.engines.partitioned.passes.PartitionWarning"),
+    pytest.mark.usefixtures("threads"),
+]
+
+
+@pytest.fixture
+def threads():
+    with dask.config.set(scheduler="threads"):
+        yield
+
+
+def rows(n=4000, *, ties=False, weight=None, seed=0):
+    data = simulate_cate(n=n, random_state=seed)
+    rng = np.random.default_rng(seed)
+    tau = 1 + 2 * data.effect
+    frame = pd.DataFrame({"x": data.X[:, 0], "y": data.y, "a": data.treatment, "tau": np.round(tau, 1) if ties else tau})
+    frame["w"] = {None: np.ones(n), "whole": rng.integers(0, 4, n), "some": rng.uniform(0.5, 2, n)}[weight]
+    frame["cluster"], frame["part"] = rng.integers(0, n // 10, n), rng.choice(["u", "v"], n)
+    return frame.assign(**data.nuisances)
+
+
+def divided(frame, how):
+    """In one part, in sixteen, or shuffled into uneven parts."""
+    order = np.random.default_rng(1).permutation(len(frame)) if how == "uneven" else np.arange(len(frame))
+    n = len(frame)
+    cuts = [0, 1, 7, n // 3, n // 2, n] if how == "uneven" else np.linspace(0, n, how + 1).astype(int)
+    return [frame.iloc[order[a:b]] for a, b in pairwise(cuts)]
+
+
+def source_of(table, *, weight=None, groups=None, by=()):
+    roles = Roles(
+        outcome="y",
+        treatment="a",
+        prediction="tau",
+        sample_weight=weight,
+        groups=groups,
+        by=by,
+        nuisances={name: name for name in GIVEN},
+    )
+    return prepared(table, roles, CATE(), 5, Recipe())
+
+
+def loss_in_memory(frame, *, weight=None, groups=None):
+    given = {name: frame[name] for name in GIVEN}
+    more = {"sample_weight": None if weight is None else frame[weight], "groups": None if groups is None else frame[groups]}
+    return orthogonal_loss("cate", frame[["x"]], frame.y, treatment=frame.a, nuisances=given, **more)
+
+
+@every_engine
+@pytest.mark.parametrize("how", [1, 16, "uneven"])
+@pytest.mark.parametrize(("ties", "weight"), [(False, None), (True, "whole"), (False, "some")])
+def test_maps_are_those_of_memory(tmp_path, engine, how, ties, weight):
+    frame = rows(ties=ties, weight=weight)
+    name = None if weight is None else "w"
+    source = source_of(ENGINES[engine](divided(frame, how), tmp_path), weight=name)
+    at = np.linspace(frame.tau.min() - 1, frame.tau.max() + 1, 997)
+    for method in METHODS.values():
+        found = fitted(method(), source, exact=True).map_.predict(at)
+        right = method().fit(frame.tau.to_numpy(), loss_in_memory(frame, weight=name)).map_.predict(at)
+        np.testing.assert_allclose(found, right, rtol=0, atol=1e-10)
+
+
+@every_engine
+@pytest.mark.parametrize("how", [1, "uneven"])
+@pytest.mark.parametrize(("weight", "groups"), [(None, None), ("w", None), (None, "cluster")])
+def test_exact_verdicts_are_those_of_memory(tmp_path, monkeypatch, engine, how, weight, groups):
+    monkeypatch.setattr("orthocal.engines.partitioned.ranges.ROWS_A_RANGE", 700)
+    frame = rows(weight=None if weight is None else "some")
+    source = source_of(ENGINES[engine](divided(frame, how), tmp_path), weight=weight, groups=groups, by=("part",))
+    found = judged(source, Settings(cost=0.5, draws=20, random_state=0), exact=True)
+    loss = loss_in_memory(frame, weight=weight, groups=groups)
+    right = assess(frame.tau, loss, cost=0.5, by={"part": frame.part}, draws=20, random_state=0)
+    there, here = numbers(found), numbers(right)
+    assert there.keys() == here.keys()
+    drawn = ("decomposition", "range.p_value") if groups else ()  # which clusters are in a half, and their signs
+    for path, value in here.items():
+        if not any(word in path for word in drawn):
+            assert there[path] == pytest.approx(value, rel=1e-8, abs=1e-8), path
