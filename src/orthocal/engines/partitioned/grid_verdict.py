@@ -211,5 +211,5 @@ def _with_bound(verdict: Assessment, cells: MomentCells) -> Assessment:
     if test.statistic is None or not excursion > 0:
         return verdict
     missed = 2 * excursion * test.statistic / cells.reach
-    note = f"{test.note}, on a grid: that of all rows is larger by at most {number(missed)}"
+    note = f"{test.note}, on a grid, where a walk's range is smaller by at most {number(missed)}"
     return replace(verdict, tests={**verdict.tests, "range": TestResult(test.statistic, test.p_value, note)})

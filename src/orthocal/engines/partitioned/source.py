@@ -42,6 +42,8 @@ class Sketch:
             return cls(level[place], np.diff(place + 1.0, prepend=0.0), Counts.of(None, len(level)))
         order = np.argsort(prediction)
         level, running = prediction[order], np.cumsum(weight[order])
+        if len(level) <= keep:
+            return cls(level, weight[order], Counts.of(weight, len(level)))
         reach = np.linspace(0, running[-1], min(keep, len(level)))
         place = np.unique(np.append(np.minimum(np.searchsorted(running, reach), len(level) - 1), len(level) - 1))
         return cls(level[place], np.diff(running[place], prepend=0.0), Counts.of(weight, len(level)))
@@ -54,6 +56,8 @@ class Sketch:
 
     def grid(self, cells: int) -> Floats:
         """Return the inner edges of cells of nearly equal weight."""
+        if len(self.level) <= cells:
+            return np.unique(self.level)[:-1]
         running = np.cumsum(self.weight)
         place = np.searchsorted(running, np.arange(1, cells) * running[-1] / cells)
         return np.unique(self.level[place[self.level[place] < self.level[-1]]])
