@@ -19,7 +19,8 @@ from orthocal.engines.partitioned.grid import CellRows, MomentCells
 from orthocal.engines.partitioned.partition_loss import Job
 from orthocal.engines.partitioned.passes import reduced
 from orthocal.engines.partitioned.ranges import subgroup_of
-from orthocal.engines.partitioned.source import Sketch, Source, prediction_and_loss
+from orthocal.engines.partitioned.sketch import Sketch
+from orthocal.engines.partitioned.source import Source, prediction_and_loss
 from orthocal.engines.partitioned.summaries import CELLS, UNEVEN
 from orthocal.engines.partitioned.summed_overlap import SummedOverlap, overlap_of, warned
 from orthocal.errors import OrthocalError
