@@ -63,7 +63,7 @@ def observed(part: Any, roles: Roles, encoding: Encoding | None = None) -> Obser
     """Return the rows of a partition, checked."""
     X = np.empty((len(part), 0))
     if roles.covariates:
-        _require_no_infinity(part, roles.covariates)
+        require_no_infinity(part, roles.covariates)
         X = encode(part[list(roles.covariates)], encoding)[0]
     found = roles.of(part)
     observations = observe(X, found.pop("y"), **found)
@@ -73,7 +73,7 @@ def observed(part: Any, roles: Roles, encoding: Encoding | None = None) -> Obser
     return replace(observations, groups=(keys_of(part[[roles.groups]]) >> np.uint64(16)).astype(np.int64))
 
 
-def _require_no_infinity(part: Any, names: Sequence[str]) -> None:
+def require_no_infinity(part: Any, names: Sequence[str]) -> None:
     """No covariate is infinite; the first that is gets named."""
     for name in names:
         rows = np.flatnonzero(np.isinf(part[name].to_numpy()) if part[name].dtype.kind == "f" else np.zeros(0))
