@@ -17,7 +17,8 @@ from orthocal import load
 from orthocal.cli import cluster as connection
 from orthocal.cli import commands
 from orthocal.datasets import simulate_cate
-from orthocal.engines.dask.division import divided, division
+from orthocal.engines.dask.table import DaskTable
+from orthocal.engines.partitioned.division import divided, division
 from orthocal.files.atomic import Results
 from orthocal.maps import IdentityMap
 from tests.command_line import run
@@ -108,7 +109,7 @@ def test_partitions_do_not_change_the_answer(rows, folder, scheduler, tmp_path):
 
 
 def test_a_grid_tells_its_bound_and_an_exact_map_needs_none(folder, scheduler, tmp_path, monkeypatch):
-    monkeypatch.setattr("orthocal.engines.dask.fit.CELLS", 8)
+    monkeypatch.setattr("orthocal.engines.partitioned.source.CELLS", 8)
     steps = {}
     for how in ("--exact", "--no-exact"):
         arguments = ["calibrate", folder, *COMMON, *QUICK, "--holdout", "0", "--scheduler", scheduler, how]
@@ -322,16 +323,16 @@ def test_workers_lost_for_good_are_a_failure(scheduler, monkeypatch):
 
 
 def test_rows_held_out_have_nothing_to_do_with_folds_samples_and_partitions():
-    from orthocal.engines.dask.keys import folds_of, keys_of, sampled
+    from orthocal.engines.partitioned.keys import folds_of, keys_of, sampled
 
     table = pd.DataFrame({"id": np.arange(20000)})
-    kept, held = divided(dd.from_pandas(table, npartitions=3), ["id"], 0.3, seed=0)
-    held, kept = held.compute(), kept.compute()
+    kept, held = divided(DaskTable(dd.from_pandas(table, npartitions=3)), ["id"], 0.3, seed=0)
+    held, kept = held.frame.compute(), kept.frame.compute()
     assert len(held) + len(kept) == 20000
-    counts = division(dd.from_pandas(table, npartitions=7), ["id"], 0.3, seed=0)
+    counts = division(DaskTable(dd.from_pandas(table, npartitions=7)), ["id"], 0.3, seed=0)
     assert counts.held == len(held) == pytest.approx(6000, abs=300)
     assert counts.alike == pytest.approx(1, abs=0.4)
     assert sampled(keys_of(held), 0.3, 0).mean() == pytest.approx(0.3, abs=0.03)
     assert np.bincount(folds_of(keys_of(held), 2, 0)) / len(held) == pytest.approx([0.5, 0.5], abs=0.03)
-    both = dd.from_pandas(pd.concat([table] * 30, ignore_index=True), npartitions=2)
+    both = DaskTable(dd.from_pandas(pd.concat([table] * 30, ignore_index=True), npartitions=2))
     assert division(both, ["id"], 0.3, seed=0).alike == pytest.approx(30, rel=0.3)

@@ -5,8 +5,10 @@ import signal
 import threading
 import time
 import warnings
+from dataclasses import dataclass
 from functools import reduce
 from itertools import pairwise
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -19,10 +21,12 @@ import orthocal
 from orthocal import CATE, Histogram, Isotonic, Linear, OrthocalError, QuadraticLoss, orthogonal_loss
 from orthocal.datasets import simulate_cate, simulate_late
 from orthocal.distributed import CausalCalibrator, assess
-from orthocal.engines.dask.keys import folds_of, keys_of, sampled
-from orthocal.engines.dask.passes import PartitionWarning
-from orthocal.engines.dask.source import Sketch, Source
-from orthocal.engines.dask.summaries import Bracketed, GridCells, LineSums
+from orthocal.engines.dask.table import DaskTable
+from orthocal.engines.partitioned.keys import folds_of, keys_of, sampled
+from orthocal.engines.partitioned.passes import PartitionWarning
+from orthocal.engines.partitioned.sketch import Sketch
+from orthocal.engines.partitioned.source import Source
+from orthocal.engines.partitioned.summaries import Bracketed, GridCells, LineSums
 from tests.simulation import simulate_tail
 from tests.test_sweeps import numbers
 
@@ -82,7 +86,7 @@ def _delayed(part):
 @pytest.mark.parametrize("weight", [None, "whole", "some", "alike"])
 @pytest.mark.parametrize("ties", [False, True])
 @pytest.mark.parametrize("method", METHODS)
-@pytest.mark.filterwarnings("ignore::orthocal.engines.dask.passes.PartitionWarning")
+@pytest.mark.filterwarnings("ignore::orthocal.engines.partitioned.passes.PartitionWarning")
 def test_maps_are_those_of_memory(how, weight, ties, method):
     frame = table(4000, ties=ties, weight=weight)
     expected = METHODS[method]().fit(frame.tau.to_numpy(), loss_in_memory(frame, weight=weight is not None)).map_
@@ -112,7 +116,7 @@ def test_a_million_rows_in_sixteen_partitions(million, method):
 def test_the_verdict_on_a_million_rows(million):
     frame, loss, parts = million
     expected = numbers(orthocal.assess(frame.tau.to_numpy(), loss, random_state=0))
-    found = numbers(assess(parts, **COLUMNS, nuisances=GIVEN, random_state=0))
+    found = numbers(assess(parts, **COLUMNS, nuisances=GIVEN, random_state=0, exact=True))
     assert expected.keys() == found.keys()
     for path, value in expected.items():
         assert found[path] == pytest.approx(value, rel=1e-8, abs=1e-8), path
@@ -132,7 +136,7 @@ def test_the_grid_is_within_its_bound(n):
 
 def test_the_bound_is_not_vacuous(monkeypatch):
     """With few cells the map is off, and the bound says so."""
-    monkeypatch.setattr("orthocal.engines.dask.fit.CELLS", 8)
+    monkeypatch.setattr("orthocal.engines.partitioned.source.CELLS", 8)
     frame = table(5000)
     loss, tau = loss_in_memory(frame), frame.tau.to_numpy()
     exact = Isotonic(min_samples=1).fit(tau, loss).predict(tau)
@@ -145,15 +149,16 @@ def test_the_bound_is_not_vacuous(monkeypatch):
 @pytest.mark.parametrize("weight", [None, "some"])
 @pytest.mark.parametrize("clusters", [False, True])
 @pytest.mark.parametrize("how", [5, "uneven"])
-@pytest.mark.filterwarnings("ignore::orthocal.engines.dask.passes.PartitionWarning")
+@pytest.mark.filterwarnings("ignore::orthocal.engines.partitioned.passes.PartitionWarning")
 def test_verdicts_are_those_of_memory(monkeypatch, weight, clusters, how):
-    monkeypatch.setattr("orthocal.engines.dask.ranges.ROWS_A_RANGE", 700)
+    monkeypatch.setattr("orthocal.engines.partitioned.ranges.ROWS_A_RANGE", 700)
     frame = table(3000, weight=weight)
     loss = loss_in_memory(frame, weight=weight is not None, groups=clusters)
     settings = {"cost": 0.1, "random_state": 0, "draws": 50}
     expected = orthocal.assess(frame.tau, loss, by={"part": frame.part}, **settings)
     found = assess(
         partitioned(frame, how),
+        exact=True,
         **COLUMNS,
         nuisances=GIVEN,
         sample_weight="w" if weight else None,
@@ -173,7 +178,7 @@ def test_verdicts_are_those_of_memory(monkeypatch, weight, clusters, how):
 
 
 @pytest.mark.filterwarnings(
-    "ignore::orthocal.errors.SkewWarning", "ignore::orthocal.engines.dask.passes.PartitionWarning"
+    "ignore::orthocal.errors.SkewWarning", "ignore::orthocal.engines.partitioned.passes.PartitionWarning"
 )
 @pytest.mark.parametrize("how", [1, "uneven"])
 @pytest.mark.parametrize(("weight", "clusters"), [(None, False), ("some", True)])
@@ -194,7 +199,14 @@ def test_ratio_effects_have_the_numbers_of_memory(how, weight, clusters):
     settings = {"random_state": 0, "draws": 50}
     expected = orthocal.assess(frame.tau, loss, by={"part": frame.part}, **settings)
     found = assess(
-        partitioned(frame, how), **COLUMNS, effect="catt", nuisances=given, by=["part"], **columns, **settings
+        partitioned(frame, how),
+        **COLUMNS,
+        effect="catt",
+        nuisances=given,
+        by=["part"],
+        **columns,
+        **settings,
+        exact=True,
     )
     assert np.isnan(expected.bins["residual"]).any()
     there, here = numbers(found), numbers(expected)
@@ -236,7 +248,7 @@ def test_folds_and_samples_do_not_depend_on_partitions():
     assert crossed.min() > 200  # the sample is another draw than the folds
 
 
-@pytest.mark.filterwarnings("ignore::orthocal.engines.dask.passes.PartitionWarning")
+@pytest.mark.filterwarnings("ignore::orthocal.engines.partitioned.passes.PartitionWarning")
 def test_nuisances_learnt_on_a_sample_do_not_depend_on_partitions():
     frame = table(3000)
     covariates = [name for name in frame if name.startswith("x")]
@@ -319,9 +331,12 @@ def quantiles(n=4000):
     return pd.DataFrame({"x": x, "y": y, "a": a, "tau": x / 2, "propensity": propensity, "below": 0.5})
 
 
-def test_quantiles_by_level_splitting_on_a_grid():
+@pytest.mark.parametrize(
+    ("effect", "kind"),
+    [(orthocal.QuantileUnderTreatment(0.5), "HingeLoss"), (orthocal.ExpectileUnderTreatment(0.7), "ExpectileLoss")],
+)
+def test_losses_with_outcomes_on_a_grid(effect, kind):
     frame = quantiles()
-    effect = orthocal.QuantileUnderTreatment(0.5)
     given = {"propensity": "propensity", "below": "below"}
     loss = orthogonal_loss(
         effect,
@@ -338,7 +353,7 @@ def test_quantiles_by_level_splitting_on_a_grid():
         assert np.abs(found.calibrate(frame.tau) - expected).mean() < tolerance
     verdict = assess(partitioned(frame, 5), **COLUMNS, effect=effect, nuisances=given, random_state=0)
     assert verdict.error == pytest.approx(orthocal.assess(frame.tau, loss, random_state=0).error, abs=1e-8)
-    with pytest.raises(OrthocalError, match="`exact` must be False for a HingeLoss"):
+    with pytest.raises(OrthocalError, match=f"`exact` must be False for a {kind}"):
         CausalCalibrator(effect=effect, exact=True).fit(partitioned(frame, 5), **COLUMNS, nuisances=given)
 
 
@@ -353,6 +368,53 @@ def test_a_bad_partition_is_named():
         assess(parts, **COLUMNS, nuisances=GIVEN)
 
 
+@dataclass(frozen=True, eq=False)
+class HuberLoss:
+    """A loss of a user's own: squared near the outcome, linear further away."""
+
+    outcome: Any
+    weight: Any
+    groups: Any = None
+    overlap: Any = None
+    unit: str = "score"
+    bounds: tuple = (-9.0, 9.0)
+
+    def __len__(self):
+        return len(self.outcome)
+
+    def __getitem__(self, rows):
+        return HuberLoss(self.outcome[rows], self.weight[rows])
+
+    @property
+    def mass(self):
+        return self.weight
+
+    def value(self, v):
+        gap = np.abs(v - self.outcome)
+        return self.weight * np.where(gap < 1, gap**2 / 2, gap - 0.5)
+
+    def derivative(self, v):
+        return self.weight * np.clip(v - self.outcome, -1, 1)
+
+    def at(self, prediction):
+        del prediction
+        return self
+
+
+class Location(orthocal.CATE):
+    """The Huber location of the outcome; no treatment is involved."""
+
+    def loss(self, observations, fitted):
+        del fitted
+        return HuberLoss(observations.outcome, observations.weight)
+
+
+def test_a_loss_without_a_slope_is_refused_in_a_sentence():
+    with pytest.raises(OrthocalError, match=r"A HuberLoss must be quadratic, or have .* it has no slope"):
+        CausalCalibrator(Location(), "linear").fit(partitioned(table(500), 2), **COLUMNS, nuisances=GIVEN)
+
+
+@pytest.mark.filterwarnings("ignore::orthocal.engines.partitioned.passes.PartitionWarning")
 def test_an_odd_partition_is_named_and_does_no_harm():
     frame = table(4000).sort_values("a", kind="stable")
     expected = Linear().fit(frame.tau, loss_in_memory(frame)).map_
@@ -383,7 +445,7 @@ def test_an_odd_partition_is_named_and_does_no_harm():
         (lambda frame: frame.iloc[:0], {}, {}, "every partition is empty"),
     ],
 )
-@pytest.mark.filterwarnings("ignore::orthocal.engines.dask.passes.PartitionWarning")
+@pytest.mark.filterwarnings("ignore::orthocal.engines.partitioned.passes.PartitionWarning")
 def test_bad_input_gets_one_sentence(change, settings, told, words):
     parts = dd.from_pandas(change(table(300)), npartitions=2, sort=False)
     with pytest.raises(OrthocalError, match=words) as refused:
@@ -459,9 +521,9 @@ def test_bins_are_exact_however_coarse_the_sketch(weighted):
 
 
 def test_a_grid_drawn_from_unlike_partitions_is_drawn_again(monkeypatch):
-    monkeypatch.setattr("orthocal.engines.dask.source.SPREAD", 2)
-    monkeypatch.setattr("orthocal.engines.dask.summaries.UNEVEN", 4)
-    monkeypatch.setattr("orthocal.engines.dask.fit.CELLS", 64)
+    monkeypatch.setattr("orthocal.engines.partitioned.source.SPREAD", 2)
+    monkeypatch.setattr("orthocal.engines.partitioned.summaries.UNEVEN", 4)
+    monkeypatch.setattr("orthocal.engines.partitioned.source.CELLS", 64)
     drawn = []
     whole = Source.sketch.func
     monkeypatch.setattr(Source, "sketch", property(lambda self: drawn.append(1) or whole(self)))
@@ -545,10 +607,10 @@ def test_a_source_knows_a_few_rows_even_where_the_first_partition_is_empty():
     with pytest.warns(PartitionWarning, match="empty"):
         fitted = CausalCalibrator(method="linear").fit(empty, **COLUMNS, nuisances=GIVEN)
     with pytest.warns(PartitionWarning, match="empty"):
-        assert Source(empty, fitted.job_).has_overlap
+        assert Source(DaskTable(empty), fitted.job_).has_overlap
 
 
-@pytest.mark.filterwarnings("ignore::orthocal.engines.dask.passes.PartitionWarning")
+@pytest.mark.filterwarnings("ignore::orthocal.engines.partitioned.passes.PartitionWarning")
 def test_partitions_without_rows_that_count_are_passed_over():
     frame = table(3000, weight="some")
     frame.loc[frame.index[:500], "w"] = 0.0
@@ -594,10 +656,14 @@ def test_missing_subgroups_are_a_subgroup():
 
 def test_tied_rows_stand_in_an_order_of_their_own(monkeypatch):
     """Verdicts on tied predictions, decomposition and all, do not depend on how rows arrived."""
-    monkeypatch.setattr("orthocal.engines.dask.ranges.ROWS_A_RANGE", 900)
+    monkeypatch.setattr("orthocal.engines.partitioned.ranges.ROWS_A_RANGE", 900)
     frame = table(4000, ties=True)
     found = [
-        numbers(assess(dd.from_pandas(rows, npartitions=4, sort=False), **COLUMNS, nuisances=GIVEN, random_state=0))
+        numbers(
+            assess(
+                dd.from_pandas(rows, npartitions=4, sort=False), **COLUMNS, nuisances=GIVEN, random_state=0, exact=True
+            )
+        )
         for rows in (frame, frame.sample(frac=1, random_state=1))
     ]
     assert found[0] == pytest.approx(found[1], rel=1e-8, abs=1e-10)
@@ -610,5 +676,5 @@ def test_tied_rows_that_repeat_are_divided_as_in_memory():
     settings = {"random_state": 0, "draws": 1}
     expected = orthocal.assess(frame.tau, loss_in_memory(frame), **settings).decomposition
     for by in ((), ["part"]):
-        found = assess(partitioned(frame, 3), **COLUMNS, nuisances=GIVEN, by=by, **settings).decomposition
+        found = assess(partitioned(frame, 3), **COLUMNS, nuisances=GIVEN, by=by, **settings, exact=True).decomposition
         assert found.miscalibration == pytest.approx(expected.miscalibration, rel=1e-8)

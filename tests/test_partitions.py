@@ -18,9 +18,9 @@ from orthocal.calibrators import Linear  # noqa: E402
 from orthocal.datasets import simulate_cate  # noqa: E402
 from orthocal.distributed import CausalCalibrator, assess  # noqa: E402
 from orthocal.effects import EFFECTS, sums_of  # noqa: E402
-from orthocal.engines.dask.keys import keys_of  # noqa: E402
-from orthocal.engines.dask.preparation import require_separable, require_separable_targets  # noqa: E402
 from orthocal.engines.dask.training import _fit_on_dask  # noqa: E402
+from orthocal.engines.partitioned.keys import keys_of  # noqa: E402
+from orthocal.engines.partitioned.preparation import require_separable, require_separable_targets  # noqa: E402
 from orthocal.nuisances import Fitted, Nuisance  # noqa: E402
 from orthocal.nuisances.wrapped import Standardised  # noqa: E402
 from tests.contracts.populations import POPULATIONS  # noqa: E402
@@ -74,7 +74,7 @@ def test_an_effect_that_looks_at_other_rows_is_refused_before_any_work():
     careless = relative_to_the_mean(lambda rows, g: (rows.outcome + 5).mean())
     frame = dd.from_pandas(table(), npartitions=3)
     for nuisances in ({"propensity": "p"}, {}):  # given, or still to be learnt by a learner that is never asked
-        with pytest.raises(OrthocalError, match="On Dask the loss of some rows must not depend on the others"):
+        with pytest.raises(OrthocalError, match="In partitions the loss of some rows must not depend on the others"):
             CausalCalibrator(careless, "linear", sample=100, learners={"propensity": Never()}).fit(
                 frame, **ROLES, nuisances=nuisances, key="g"
             )

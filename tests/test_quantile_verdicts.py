@@ -11,8 +11,8 @@ from orthocal.assessment.crossings import Bracket, crossings
 from orthocal.distributed import assess as assess_on_dask
 from orthocal.distributions import TableDistribution
 from orthocal.effects.quantile import quantile_levels
-from orthocal.engines.dask.keys import folds_of, keys_of
-from orthocal.engines.dask.ranges import DaskRows
+from orthocal.engines.partitioned.keys import folds_of, keys_of
+from orthocal.engines.partitioned.ranges import RangedRows
 from tests.marginals import EXPECTILE, NUISANCES, QUANTILE, TRUTH, UNIT, Known, draw, loss_of, predicted, right
 from tests.test_sweeps import numbers
 
@@ -73,11 +73,11 @@ def test_a_known_distribution_is_asked_few_times():
 
 @every_effect
 def test_dask_has_the_numbers_of_memory(monkeypatch, effect):
-    monkeypatch.setattr("orthocal.engines.dask.ranges.ROWS_A_RANGE", 500)
+    monkeypatch.setattr("orthocal.engines.partitioned.ranges.ROWS_A_RANGE", 500)
     frame = draw(3000, np.random.default_rng(1))
     frame["tau"], frame["id"] = predicted(frame, effect) / 2, np.arange(3000)
-    passes, ask = [], DaskRows.ask
-    monkeypatch.setattr(DaskRows, "ask", lambda rows, questions: passes.append(1) or ask(rows, questions))
+    passes, ask = [], RangedRows.ask
+    monkeypatch.setattr(RangedRows, "ask", lambda rows, questions: passes.append(1) or ask(rows, questions))
     settings = {"random_state": 0, "draws": 20}
     with config.set(scheduler="threads"):
         found = assess_on_dask(

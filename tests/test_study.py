@@ -278,7 +278,7 @@ def test_what_has_no_summary_form_is_refused_on_dask(trial):
 
 
 def test_on_dask_nuisances_are_learnt_once(trial, monkeypatch):
-    from orthocal.engines.dask import preparation
+    from orthocal.engines.partitioned import preparation
 
     trained, train = [], preparation.train_on_sample
     monkeypatch.setattr(preparation, "train_on_sample", lambda *a, **k: trained.append(1) or train(*a, **k))

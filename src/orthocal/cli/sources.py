@@ -152,7 +152,7 @@ class DaskSource:
     def words(self, study: Study) -> dict[str, str]:
         """What else is to be said beforehand."""
         from orthocal.cli.cluster import words_of_engine
-        from orthocal.engines.dask.summaries import CELLS
+        from orthocal.engines.partitioned.summaries import CELLS
 
         rows, roles = study.rows.count, study.roles
         sample = min(study.rows.engine.recipe.sample, rows)

@@ -1,9 +1,13 @@
-"""What an engine must do: fit a map on some rows, judge it on others, wherever the rows are."""
+"""What an engine must do: fit a map on some rows, judge it on others, wherever the rows are.
+
+Rows come in memory, or in partitions. An engine of partitions is one class, `PartitionedTable`: the calibrators, verdicts and
+nuisances in ``engines/partitioned/`` are written once, for any that has its verbs.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Any, Protocol
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, Protocol, Self
 
 import numpy as np
 
@@ -142,4 +146,95 @@ class Engine(Protocol):
         within: GroupsWithin | None = None,
     ) -> Sequence[tuple[float, float]]:
         """Return the error before and after of the whole job done again with other draws of the folds."""
+        ...
+
+
+class SortedRanges(Protocol):
+    """Rows by ranges of the prediction, lowest first, each range an object that stays where it was made."""
+
+    def answers(self, function: Callable[..., Any], *shared: Any) -> list[Any]:
+        """Return ``function(range, number, *shared)`` of every range, in order."""
+        ...
+
+    def changed(self, function: Callable[..., Any], *shared: Any) -> Self:
+        """Return the ranges that ``function(range, *shared)`` makes of these."""
+        ...
+
+
+class PartitionedTable(Protocol):
+    """A table in partitions: all that an engine must do.
+
+    Functions that are passed are of a module, so that they can travel, and so is what they return. A partition is a pandas
+    frame; answers come in the order of the partitions, and what was lost on the way is done again.
+    """
+
+    @property
+    def place(self) -> str:
+        """Where the rows are, as in 'this study's rows are on Dask'."""
+        ...
+
+    @property
+    def sampling(self) -> str:
+        """How a user would take a sample of the rows into memory, in Python."""
+        ...
+
+    @property
+    def columns(self) -> list[str]:
+        """The names of all columns."""
+        ...
+
+    @property
+    def names(self) -> Sequence[str]:
+        """What each partition is called, as in 'Partition 3': sentences about what is wrong begin with it."""
+        ...
+
+    def select(self, columns: Sequence[str]) -> Self:
+        """Return the table with some columns, so that no other is read."""
+        ...
+
+    def where(self, columns: Sequence[str], function: Callable[..., Booleans], *shared: Any) -> Self:
+        """Return the table of the rows for which ``function(partition of these columns, *shared)`` is true."""
+        ...
+
+    def answers(self, function: Callable[..., Any], *shared: Any, parts: Sequence[int] | None = None) -> list[Any]:
+        """Return ``function(partition, name, *shared)`` of every partition, or of some, in order."""
+        ...
+
+    def merged(self, function: Callable[..., Any], merge: Callable[[Sequence[Any]], Any], *shared: Any) -> Any:
+        """Return the answers of all partitions merged, a few at a time and in order, so that they never lie in one place."""
+        ...
+
+    def ranges(
+        self,
+        function: Callable[..., Any],
+        build: Callable[..., Any],
+        inner: Floats,
+        empty: Any,
+        *shared: Any,
+    ) -> SortedRanges:
+        """Move rows to ranges of the prediction: the one verb that moves rows, each once.
+
+        Parameters
+        ----------
+        function : callable
+            ``function(partition, name, *shared)`` gives a frame of numbers and labels, with a column ``prediction``.
+        build : callable
+            ``build(frame, *shared)`` makes a range of the rows that arrive, in whatever order.
+        inner : array
+            Inner ends of the ranges ( , ].
+        empty : pandas.DataFrame
+            Such a frame without rows.
+        """
+        ...
+
+    def calls(self, function: Callable[..., Any], arguments: Sequence[tuple[Any, ...]], *shared: Any) -> list[Any]:
+        """Return ``function(*own, *shared)`` for each tuple of arguments, side by side: work that needs no rows, such as fits."""
+        ...
+
+    def trained(self, job: Any, learners: Mapping[str, Any] | str | None, probed: Any) -> tuple[Any, ...]:
+        """Learn nuisances on all rows, by learners made for such partitions; refused where there are none."""
+        ...
+
+    def with_column(self, name: str, function: Callable[..., Any], source: str, *shared: Any) -> Any:
+        """Return the user's table with one more column, ``function(column, *shared)`` of another; nothing is computed yet."""
         ...

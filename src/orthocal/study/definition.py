@@ -11,13 +11,14 @@ from orthocal.assessment.audit import AuditPlan
 from orthocal.assessment.parts import Check
 from orthocal.assessment.records import Settings
 from orthocal.effects import Effect
+from orthocal.engines.opening import opened
 from orthocal.roles import Roles
 from orthocal.study.arguments import named_predictions, require_limits, roles_of, settings_of
 from orthocal.study.auditing import audits
 from orthocal.study.confounding import sensitivities
-from orthocal.study.dask_rows import DaskStudyRows
 from orthocal.study.memory_rows import MemoryStudyRows
 from orthocal.study.one_contrast import OneContrast
+from orthocal.study.partitioned_rows import PartitionedStudyRows
 from orthocal.study.rows import StudyRows
 from orthocal.study.several_arms import SeveralArms
 
@@ -80,8 +81,8 @@ class StudyDefinition:
     @cached_property
     def rows(self) -> StudyRows:
         """The rows, wherever they are."""
-        kind = DaskStudyRows if hasattr(self.data, "to_delayed") else MemoryStudyRows
-        return kind(self)
+        table = opened(self.data)
+        return MemoryStudyRows(self) if table is None else PartitionedStudyRows(self, table)
 
     @cached_property
     def roles(self) -> Roles:

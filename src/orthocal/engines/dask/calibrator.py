@@ -15,18 +15,11 @@ from orthocal.calibration.effect_models import prediction_of
 from orthocal.calibration.sklearn_api import EffectParameter, UnfittedError, alike, effect_parameter, parameters_of
 from orthocal.calibrators import Calibrator
 from orthocal.effects import Effect, new_effect
-from orthocal.engines.dask.fit import fitted
-from orthocal.engines.dask.preparation import (
-    ASKED,
-    chosen,
-    covariates_of,
-    prepared,
-    require_dask,
-    with_asked,
-    with_sums,
-)
-from orthocal.engines.dask.source import Source
-from orthocal.engines.dask.verdict import compared, judged
+from orthocal.engines.dask.table import DaskTable
+from orthocal.engines.partitioned.fit import fitted
+from orthocal.engines.partitioned.preparation import chosen, covariates_of, prepared, with_sums
+from orthocal.engines.partitioned.source import Source
+from orthocal.engines.partitioned.verdict import calibrated_values, compared, judged
 from orthocal.errors import OrthocalError
 from orthocal.mapfile import save
 from orthocal.maps import IdentityMap, Map
@@ -35,6 +28,10 @@ from orthocal.roles import Roles
 
 if TYPE_CHECKING:
     import os
+
+
+PREDICTED = "prediction of the estimator"
+"""Column that an effect model's own predictions get."""
 
 
 class CausalCalibrator(BaseEstimator):  # type: ignore[misc]
@@ -57,7 +54,7 @@ class CausalCalibrator(BaseEstimator):  # type: ignore[misc]
         Learn nuisances on about so many rows, drawn by a seeded hash and gathered in one place, by any scikit-learn learner.
     exact : bool, default False
         Isotonic maps: False fits on a grid of 65,536 cells of the prediction, in one pass and without moving rows; see `bound_`.
-        True gives the map that fitting all rows at once would.
+        True gives the map that fitting all rows at once would. Verdicts likewise, see `assess`.
 
     Attributes
     ----------
@@ -146,7 +143,7 @@ class CausalCalibrator(BaseEstimator):  # type: ignore[misc]
         roles = Roles(
             outcome=outcome,
             treatment=treatment,
-            prediction=prediction or ASKED,
+            prediction=prediction or PREDICTED,
             instrument=instrument,
             event=event,
             sample_weight=sample_weight,
@@ -213,7 +210,8 @@ class CausalCalibrator(BaseEstimator):  # type: ignore[misc]
             As in `orthocal.assess`.
         """
         source = judged_source(self, frame, tuple(by), calibrated=calibrated)
-        return judged(source, Settings(bins=bins, level=level, cost=cost, draws=draws, random_state=random_state))
+        settings = Settings(bins=bins, level=level, cost=cost, draws=draws, random_state=random_state)
+        return judged(source, settings, exact=self.exact)
 
     def compare(self, frame: Any, *, level: float = 0.95, cost: float | None = None) -> Comparison:
         """Say whether calibration did good or harm on the rows of a frame with the columns of `fit`, in one pass.
@@ -232,14 +230,13 @@ class CausalCalibrator(BaseEstimator):  # type: ignore[misc]
         effect = new_effect(effect_parameter(self))
         if self.scheme != "cross":
             raise OrthocalError(f"`scheme` must be 'cross' on Dask; it is {self.scheme!r}. Split the frame yourself.")
-        require_dask(frame)
-        self.asked_ = roles.covariates or covariates_of(frame, roles)
-        if roles.prediction == ASKED:
+        self.asked_ = roles.covariates or covariates_of(DaskTable(frame), roles)
+        if roles.prediction == PREDICTED:
             if self.estimator is None:
                 raise OrthocalError("`prediction` must be given, or an `estimator` to ask; both are left out.")
-            frame = with_asked(frame, self.estimator, effect, self.asked_)
+            frame = _with_predicted(frame, self.estimator, effect, self.asked_)
         recipe = Recipe(self.learners, self.clip, self.random_state, sample=self.sample)
-        return prepared(frame, roles, effect, self.folds, recipe, all_covariates=all_covariates)
+        return prepared(DaskTable(frame), roles, effect, self.folds, recipe, all_covariates=all_covariates)
 
     def _require_fitted(self) -> Self:
         if "map_" not in self.__dict__:
@@ -252,30 +249,25 @@ class CausalCalibrator(BaseEstimator):  # type: ignore[misc]
 def judged_source(calibrator: Any, frame: Any, by: tuple[str, ...] = (), *, calibrated: bool) -> Source:
     """Return the rows of a frame with the nuisances that a calibrator learnt in `fit`, after its map or before it."""
     job = calibrator._require_fitted().job_
-    require_dask(frame)
-    if calibrator.estimator is not None and job.roles.prediction == ASKED:
-        frame = with_asked(frame, calibrator.estimator, job.effect, calibrator.asked_)
+    if calibrator.estimator is not None and job.roles.prediction == PREDICTED:
+        frame = _with_predicted(frame, calibrator.estimator, job.effect, calibrator.asked_)
     job = replace(job, roles=replace(job.roles, by=by), sums={}, bounds=None)
-    return with_sums(Source(chosen(frame, job.roles), job, map=calibrator.map_ if calibrated else None))
+    return with_sums(Source(chosen(DaskTable(frame), job.roles), job, map=calibrator.map_ if calibrated else None))
 
 
 def calibrated_column(map_: Map, prediction: Any) -> Any:
     """Return a Dask column of calibrated predictions."""
-    return prediction.map_partitions(_calibrated, map_, meta=(prediction.name, "f8"))
+    return prediction.map_partitions(calibrated_values, map_, meta=(prediction.name, "f8"))
 
 
-def _calibrated(part: Any, map_: Map) -> Any:
+def _with_predicted(frame: Any, estimator: Any, effect: Effect, covariates: Sequence[str]) -> Any:
+    """Add the predictions of an effect model, partition by partition; it sees the covariates only."""
+    asked = frame[list(covariates)].map_partitions(_predicted, estimator, effect, None, meta=(PREDICTED, "f8"))
+    return frame.assign(**{PREDICTED: asked})
+
+
+def _predicted(part: Any, estimator: Any, effect: Effect, map_: Map | None) -> Any:
     import pandas as pd
 
-    values = part.to_numpy(dtype=float, na_value=np.nan)
-    known = ~np.isnan(values)
-    values = values.copy()
-    values[known] = map_.predict(values[known])  # where there is no prediction, there is no calibrated one
-    return pd.Series(values, part.index, name=part.name, dtype=float)
-
-
-def _predicted(part: Any, estimator: Any, effect: Effect, map_: Map) -> Any:
-    import pandas as pd
-
-    values = map_.predict(prediction_of(estimator, part, effect)) if len(part) else np.empty(0)
-    return pd.Series(values, part.index, name="effect", dtype=float)
+    values = prediction_of(estimator, part, effect) if len(part) else np.empty(0)
+    return pd.Series(values if map_ is None else map_.predict(values), part.index, name="effect", dtype=float)

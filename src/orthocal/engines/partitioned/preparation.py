@@ -10,21 +10,20 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from orthocal.arrays import Floats, Integers
-from orthocal.calibration.effect_models import prediction_of
 from orthocal.effects import Effect, SummedEffect, sums_of
 from orthocal.effects.description import origin_of
-from orthocal.engines.dask.partition_loss import Job, fitted_of, known_of, observed
-from orthocal.engines.dask.passes import each, partitions, reduced
-from orthocal.engines.dask.source import Source
-from orthocal.engines.dask.training import (
+from orthocal.engines.partitioned.partition_loss import Job, fitted_of, known_of, observed
+from orthocal.engines.partitioned.passes import each, reduced
+from orthocal.engines.partitioned.source import Source
+from orthocal.engines.partitioned.training import (
     encoding_of,
     probe,
     probe_all,
     require_defined,
-    train_on_partitions,
     train_on_sample,
     unseeded,
 )
+from orthocal.engines.protocol import PartitionedTable
 from orthocal.errors import OrthocalError, require_whole
 from orthocal.nuisances import Nuisance
 from orthocal.nuisances.cross_fit import Fitted
@@ -93,8 +92,8 @@ def _require_same(
             reach = NEAR * float(np.abs(every).max(initial=0.0))
             if not np.allclose(every[half], own, rtol=NEAR, atol=reach, equal_nan=True):
                 raise OrthocalError(
-                    f"On Dask the {what} of some rows must not depend on the others; that of {type(effect).__name__} does, as "
-                    "a mean over all rows would. Say in its `sums` what it must know of all rows, or calibrate in memory."
+                    f"In partitions the {what} of some rows must not depend on the others; that of {type(effect).__name__} does, "
+                    "as a mean over all rows would. Say in its `sums` what it must know of all rows, or calibrate in memory."
                 )
 
 
@@ -126,10 +125,6 @@ def stand_ins(nuisances: Sequence[Nuisance], given: dict[str, Any], rows: int) -
     return values
 
 
-ASKED = "prediction of the estimator"
-"""Column that an effect model's own predictions get."""
-
-
 def seed_of_partitions(folds: Any, recipe: Recipe) -> int:
     """Return the seed of folds, sample and learners, 0 where none was given: workers must agree on it."""
     if not isinstance(folds, str):
@@ -140,18 +135,17 @@ def seed_of_partitions(folds: Any, recipe: Recipe) -> int:
 
 
 def prepared(
-    frame: Any, roles: Roles, effect: Effect, folds: int, recipe: Recipe, *, all_covariates: bool = False
+    table: PartitionedTable, roles: Roles, effect: Effect, folds: int, recipe: Recipe, *, all_covariates: bool = False
 ) -> Source:
     """Check the columns, learn what is not given, and return the partitions with all they need to know their loss."""
-    require_dask(frame)
     seed = seed_of_partitions(folds, recipe)
-    roles.require_in(list(frame.columns))
+    roles.require_in(table.columns)
     labels: tuple[Any, ...] = ()
     if roles.fold is not None:
-        labels = _labels_of(frame, roles.fold)
+        labels = _labels_of(table, roles.fold)
         folds = len(labels)
     known = replace(roles, covariates=())
-    few = probe(partitions(chosen(frame, known)), known, effect)
+    few = probe(chosen(table, known), known, effect)
     wanted, divisors = require_defined(effect, observed(few, known), known)
     job = Job(
         roles=known, effect=effect, clip=recipe.clip, folds=folds, seed=seed, fold_labels=labels, divisors=divisors
@@ -159,27 +153,27 @@ def prepared(
     learners: dict[str, Any] = {}
     unknown = [n.name for n in wanted if not set(n.names) <= set(roles.nuisances)]
     if unknown:  # learning takes many passes, so that one more is spent on seeing every treatment level
-        every = probe_all(partitions(chosen(frame, known)), known)
+        every = probe_all(chosen(table, known), known)
         wanted, divisors = require_defined(effect, observed(every, known), known)
     if unknown or any(callable(value) for value in roles.nuisances.values()):
-        names = covariates_of(frame, known) if all_covariates else roles.covariates
+        names = covariates_of(table, known) if all_covariates else roles.covariates
         job = replace(job, roles=replace(roles, covariates=names))
-        job = replace(job, encoding=encoding_of(partitions(frame[list(names)]), job.roles))
-    seen = few if job.roles == known else probe(partitions(chosen(frame, job.roles)), job.roles, effect)
+        job = replace(job, encoding=encoding_of(table.select(names), job.roles))
+    seen = few if job.roles == known else probe(chosen(table, job.roles), job.roles, effect)
     checked = _is_separable(seen, job, recipe)
     if unknown:
-        job, learners = _learnt(frame, job, recipe)
+        job, learners = _learnt(table, job, recipe)
     if not checked:
         rows = observed(seen, job.roles, job.encoding)
         require_separable(effect, rows, fitted_of(seen, rows, job))
     learnt = {n.name: learners.get(n.name, "") for n in wanted}
     origin = origin_of(effect, wanted, set(roles.nuisances), learnt, folds, recipe, 0)
-    return with_sums(Source(chosen(frame, job.roles), replace(job, origin=origin)))
+    return with_sums(Source(chosen(table, job.roles), replace(job, origin=origin)))
 
 
-def _labels_of(frame: Any, name: str) -> tuple[Any, ...]:
+def _labels_of(table: PartitionedTable, name: str) -> tuple[Any, ...]:
     """Return the different values of a column of folds, sorted."""
-    found = [one for one in each(partitions(frame[[name]]), _different, name) if one is not None]
+    found = [one for one in each(table.select([name]), _different, name) if one is not None]
     labels = sorted({value for one in found for value in one})
     if len(labels) < 2:
         raise OrthocalError(f"`folds` must be at least 2; column {name!r} has one value only, {labels[0]!r}.")
@@ -207,47 +201,26 @@ def _is_separable(seen: Any, job: Job, recipe: Recipe) -> bool:
     return True
 
 
-def require_dask(frame: Any) -> None:
-    """The frame is one of Dask."""
-    if not hasattr(frame, "to_delayed"):
-        raise OrthocalError(
-            f"`frame` must be a dask.dataframe; it is a {type(frame).__name__}. Use orthocal.CausalCalibrator for data in memory."
-        )
-
-
-def chosen(frame: Any, roles: Roles) -> Any:
+def chosen(table: PartitionedTable, roles: Roles) -> PartitionedTable:
     """Return the columns that are needed, so that no other is read."""
-    roles.require_in(list(frame.columns))
-    return frame[roles.needed]
+    roles.require_in(table.columns)
+    return table.select(roles.needed)
 
 
-def with_asked(frame: Any, estimator: Any, effect: Effect, covariates: Sequence[str]) -> Any:
-    """Add the predictions of an effect model, asked partition by partition; it sees the covariates only."""
-    asked = frame[list(covariates)].map_partitions(_asked, estimator, effect, meta=(ASKED, "f8"))
-    return frame.assign(**{ASKED: asked})
-
-
-def covariates_of(frame: Any, roles: Roles) -> tuple[str, ...]:
+def covariates_of(table: Any, roles: Roles) -> tuple[str, ...]:
     """Return all columns without another role."""
     taken = set(replace(roles, by=(), covariates=()).needed)
-    return tuple(name for name in frame.columns if name not in taken)
+    return tuple(name for name in table.columns if name not in taken)
 
 
-def _asked(part: Any, estimator: Any, effect: Effect) -> Any:
-    import pandas as pd
-
-    return pd.Series(prediction_of(estimator, part, effect) if len(part) else np.empty(0), part.index, dtype=float)
-
-
-def _learnt(frame: Any, job: Job, recipe: Recipe) -> tuple[Job, dict[str, Any]]:
+def _learnt(table: PartitionedTable, job: Job, recipe: Recipe) -> tuple[Job, dict[str, Any]]:
     """Return the job with trained models, and how its learners are written."""
-    source = Source(chosen(frame, job.roles), job)
+    source = Source(chosen(table, job.roles), job)
     if recipe.sample is None:
-        probed = probe_all(source.parts, job.roles)
-        trained = train_on_partitions(source.parts, job, recipe.learners, probed)
+        trained = source.table.trained(job, recipe.learners, probe_all(source.table, job.roles))
     else:
         share = recipe.sample / source.sketch.counts.rows
-        trained = train_on_sample(source.parts, job, recipe.learners, share)
+        trained = train_on_sample(source.table, job, recipe.learners, share)
     return replace(job, trained=trained), {t.nuisance.name: unseeded(t.models[0].model) for t in trained}
 
 
@@ -276,7 +249,7 @@ def with_sums(source: Source) -> Source:
     """Return the source with what its effect must know of all rows, where it must."""
     if not isinstance(source.job.effect, SummedEffect):
         return source
-    facts = reduced(source.parts, _facts, Totals.merge, source.job)
+    facts = reduced(source.table, _facts, Totals.merge, source.job)
     bounds = facts.bounds if np.isfinite(facts.bounds).all() else None
     return replace(source, job=replace(source.job, sums=facts.sums, bounds=bounds))
 

@@ -7,14 +7,30 @@ from functools import reduce, singledispatch
 from typing import Any
 
 import numpy as np
+from sklearn.base import clone
 
 from orthocal.arrays import Floats
-from orthocal.calibrators import Calibrator, Constant, Histogram, Identity, Isotonic, Linear, new_calibrator
+from orthocal.calibrators import (
+    CALIBRATORS,
+    Auto,
+    Calibrator,
+    Constant,
+    Histogram,
+    Identity,
+    Isotonic,
+    Linear,
+    Platt,
+    Shift,
+    Spline,
+    new_calibrator,
+)
+from orthocal.calibrators.evidence import line_evidence
 from orthocal.calibrators.histogram import filled
 from orthocal.calibrators.isotonic import isotonic_map
-from orthocal.engines.dask.ranges import blocks, ranges
-from orthocal.engines.dask.source import Source
-from orthocal.engines.dask.summaries import CELLS
+from orthocal.calibrators.lines import Rising, Tilt
+from orthocal.calibrators.mixture import Mixture, mixed
+from orthocal.engines.partitioned.ranges import blocks, ranges
+from orthocal.engines.partitioned.source import Source
 from orthocal.errors import OrthocalError, require_at_least, require_whole
 from orthocal.losses import QuadraticLoss, is_ratio
 from orthocal.losses.counting import Counts
@@ -22,18 +38,17 @@ from orthocal.maps import AffineMap, StepMap
 from orthocal.solvers.constants import ratios
 from orthocal.solvers.monotone import Blocks, pool
 
-SUMMED_METHODS = ("identity", "constant", "linear", "histogram", "isotonic")
-"""Methods that sums are enough for."""
+MOST_SAMPLED = 100_000
+"""Rows of a sample on which it is decided how smooth a spline is."""
 
 
 @singledispatch
 def fit_on(calibrator: Any, source: Source, *, exact: bool) -> Calibrator:
     """Return the calibrator fitted; one that has no summaries is refused."""
     del source, exact
-    listed = ", ".join(map(repr, SUMMED_METHODS))
     raise OrthocalError(
-        f"`method` must be one that sums are enough for: {listed}; it is {calibrator!r}. Use one of these, or calibrate a sample "
-        "in memory."
+        f"`method` must be one that sums are enough for: {', '.join(map(repr, CALIBRATORS))}; it is {calibrator!r}. Use one of "
+        "these, or calibrate a sample in memory."
     )
 
 
@@ -48,7 +63,7 @@ def _(calibrator: Identity, source: Source, *, exact: bool) -> Calibrator:
 def _(calibrator: Constant, source: Source, *, exact: bool) -> Calibrator:
     """By two sums, in one pass."""
     del exact
-    line = source.line()
+    line = source.line
     calibrator.rows_ = line.rows
     calibrator.map_ = StepMap(np.empty(0), np.array([line.average]))
     return calibrator
@@ -58,10 +73,82 @@ def _(calibrator: Constant, source: Source, *, exact: bool) -> Calibrator:
 def _(calibrator: Linear, source: Source, *, exact: bool) -> Calibrator:
     """By moments, in one pass."""
     del exact
-    line = source.line()
+    line = source.line
     calibrator.rows_ = line.rows
     calibrator.map_ = AffineMap(*line.coefficients(source.pivot))
     return calibrator
+
+
+@fit_on.register(Shift)
+def _(calibrator: Shift, source: Source, *, exact: bool) -> Calibrator:
+    """By three sums."""
+    del exact
+    line = source.line
+    calibrator.rows_ = line.rows
+    calibrator.map_ = AffineMap(line.average - line.middle(source.pivot), 1.0)
+    return calibrator
+
+
+@fit_on.register(Tilt)
+def _(calibrator: Tilt, source: Source, *, exact: bool) -> Calibrator:
+    """By moments."""
+    del exact
+    middle, slope = source.line.middle(source.pivot), max(source.line.coefficients(source.pivot)[1], 0.0)
+    calibrator.map_ = AffineMap(middle * (1 - slope), slope)
+    return calibrator
+
+
+@fit_on.register(Platt)
+def _(calibrator: Platt, source: Source, *, exact: bool) -> Calibrator:
+    """On cells of the prediction, each as one row."""
+    del exact
+    calibrator.rows_ = source.grid.counts.rows
+    return calibrator.fit(*source.grid.as_summed())
+
+
+@fit_on.register(Spline)
+def _(calibrator: Spline, source: Source, *, exact: bool) -> Calibrator:
+    """On cells of the prediction, each as one row; a sample of the rows says how smooth, for cells have hardly any noise."""
+    del exact
+    calibrator.rows_ = source.grid.counts.rows
+    level, loss = source.grid.as_summed()
+    if calibrator.smoothings is not None and len(calibrator.smoothings) == 1:
+        return calibrator.fit(level, loss)
+    sampled = clone(calibrator).fit(*source.sample(MOST_SAMPLED))
+    smooth = clone(calibrator).set_params(smoothings=(getattr(sampled, "smoothing_", 1.0),)).fit(level, loss)
+    calibrator.map_ = smooth.map_
+    return calibrator
+
+
+@fit_on.register(Rising)
+def _(calibrator: Rising, source: Source, *, exact: bool) -> Calibrator:
+    """As the calibrator inside, unless that falls."""
+    inner = fit_on(clone(calibrator.calibrator), source, exact=exact)
+    first, last = inner.predict(np.array([source.line.low, source.line.high]))
+    calibrator.map_ = inner.map_ if last >= first else fit_on(Constant(), source, exact=exact).map_
+    return calibrator
+
+
+@fit_on.register(Mixture)
+def _(calibrator: Mixture, source: Source, *, exact: bool) -> Calibrator:
+    """Member by member."""
+    calibrator.rows_ = source.line.rows
+    calibrator.map_ = mixed(
+        calibrator.weights, [fit_on(clone(member), source, exact=exact).map_ for member in calibrator.members]
+    )
+    return calibrator
+
+
+@fit_on.register(Auto)
+def _(calibrator: Auto, source: Source, *, exact: bool) -> Calibrator:
+    """As in memory: lines are compared on all rows, by moments of cells; shapes on a sample; members are fitted on all rows."""
+    level, loss = source.grid.as_summed()
+    if source.line.low == source.line.high:
+        chosen = calibrator.choose(np.zeros(2), loss)
+    else:
+        chosen = calibrator.choose(*source.sample(calibrator.sample), line_evidence(level, loss))
+    calibrator.rows_ = source.line.rows
+    return calibrator.adopt(fit_on(chosen, source, exact=exact), level, loss)
 
 
 @fit_on.register(Histogram)
@@ -70,7 +157,7 @@ def _(calibrator: Histogram, source: Source, *, exact: bool) -> Calibrator:
     del exact
     require_whole(calibrator.bins, 1, "bins")
     wanted = source.sketch.counts.weight_at_edges(calibrator.bins)
-    brackets = source.sketch.brackets(wanted, len(source.parts), source.kept)
+    brackets = source.sketch.brackets(wanted, source.parts, source.kept)
     edges, numerator, denominator = source.bracketed(brackets).bins(wanted, brackets, float(source.sketch.level[-1]))
     if is_ratio(source.like):
         last = filled(denominator)
@@ -89,9 +176,7 @@ def _(calibrator: Isotonic, source: Source, *, exact: bool) -> Calibrator:
         level, loss, count, calibrator.rows_ = _range_blocks(source)
         calibrator.bound_ = 0.0
     else:
-        cells = source.cells(source.rough_sketch.grid(CELLS), bounded=True)
-        if cells.is_uneven and source.is_rough:  # the partitions that were looked at are unlike the others
-            cells = source.cells(source.sketch.grid(CELLS), bounded=True)
+        cells = source.grid
         calibrator.rows_, calibrator.bound_ = cells.counts.rows, cells.bound() / float(cells.denominator.sum())
         level, loss, count = cells.as_rows()
     calibrator.map_ = isotonic_map(level, loss, count, calibrator.min_samples)
@@ -100,21 +185,20 @@ def _(calibrator: Isotonic, source: Source, *, exact: bool) -> Calibrator:
 
 def _range_blocks(source: Source) -> tuple[Floats, QuadraticLoss, Floats, int]:
     """Return (prediction, loss, count of rows) of the blocks of all ranges, each as one row; and how many rows there are."""
-    import dask
-
     pieces = ranges(source)
-    facts = dask.compute(*[dask.delayed(_least_mass)(piece) for piece in pieces])
+    facts = pieces.answers(_least_mass)
     least, counts = min(mass for mass, _ in facts), reduce(Counts.merge, [one for _, one in facts])
     if not least > 0:
         raise OrthocalError(
-            f"Masses must be positive for exact isotonic calibration on Dask; one is {least:.4g}. Use exact=False."
+            f"Masses must be positive for exact isotonic calibration in partitions; one is {least:.4g}. Use exact=False."
         )
     scale = None if counts.are_alike else counts.factor
-    found = Blocks.together(dask.compute(*[dask.delayed(blocks)(piece, scale) for piece in pieces]))
+    found = Blocks.together(pieces.answers(blocks, scale))
     return found.level, found.loss, found.weight, counts.rows
 
 
-def _least_mass(piece: Any) -> tuple[float, Counts]:
+def _least_mass(piece: Any, number: int) -> tuple[float, Counts]:
+    del number
     if not len(piece):
         return np.inf, Counts(0, 0.0, True, np.inf, -np.inf)
     return float(piece.loss.mass.min()), Counts.of(piece.loss.weight, len(piece))
@@ -132,6 +216,11 @@ def fitted(method: Any, source: Source, *, exact: bool, refinements: int = 0) ->
     if exact:
         raise OrthocalError(
             f"`exact` must be False for a {type(source.like).__name__}; only quadratic losses have exact summaries."
+        )
+    if isinstance(calibrator, Auto):
+        raise OrthocalError(
+            f"`method` must not be 'auto' for a {type(source.like).__name__} in partitions, whose noise is not known from sums. "
+            "Name a method, such as 'isotonic' or 'linear'."
         )
     _fit_pairs(calibrator, source)
     for _ in range(refinements if source.depends_on_level else 0):

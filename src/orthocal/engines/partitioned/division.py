@@ -8,9 +8,9 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from orthocal.arrays import Booleans, Integers
-from orthocal.engines.dask.keys import folds_of, keys_of, sampled
-from orthocal.engines.dask.passes import partitions, reduced
-from orthocal.engines.protocol import held_out
+from orthocal.engines.partitioned.keys import folds_of, keys_of, sampled
+from orthocal.engines.partitioned.passes import reduced
+from orthocal.engines.protocol import PartitionedTable, held_out
 
 OWN = 2**32
 """Added to the seed, so that rows set apart have nothing to do with folds and samples of the same seed."""
@@ -39,35 +39,42 @@ class Division(NamedTuple):
         return float(((self.buckets - expected) ** 2).sum() / expected / (BUCKETS - 1))
 
 
-def division(frame: Any, by: Sequence[str], share: float, seed: int) -> Division:
+def division(table: PartitionedTable, by: Sequence[str], share: float, seed: int) -> Division:
     """Count the rows that `divided` will set apart, in one pass over the columns that tell rows apart."""
-    return reduced(partitions(frame[list(by)]), _counts, Division.merge, tuple(by), share, seed)
+    return reduced(table.select(by), _counts, Division.merge, tuple(by), share, seed)
 
 
-def divided(frame: Any, by: Sequence[str], share: float, seed: int) -> tuple[Any, Any]:
-    """Return the frame without about this share of its rows, and the frame of them.
+def divided(table: PartitionedTable, by: Sequence[str], share: float, seed: int) -> tuple[Any, Any]:
+    """Return the table without about this share of its rows, and the table of them.
 
     Parameters
     ----------
-    frame : dask.dataframe.DataFrame
+    table : PartitionedTable
     by : sequence of str
         Columns that tell rows apart; rows alike in them stay together.
     share : float
     seed : int
     """
-    kept, held = (
-        frame.map_partitions(_side, tuple(by), share, seed, of_held, meta=frame, enforce_metadata=False)
-        for of_held in (False, True)
-    )
+    kept, held = (table.where(by, _side, tuple(by), share, seed, of_held) for of_held in (False, True))
     return kept, held
+
+
+def divided_by_column(table: PartitionedTable, name: str) -> tuple[Any, Any]:
+    """Return the table of the rows for which a column is 0, and of those for which it is 1."""
+    kept, held = (table.where([name], _is_value, name, value) for value in (0, 1))
+    return kept, held
+
+
+def _is_value(part: Any, name: str, value: int) -> Booleans:
+    return np.asarray(part[name] == value, dtype=bool)
 
 
 def _held(part: Any, by: tuple[str, ...], share: float, seed: int) -> Booleans:
     return sampled(keys_of(part[list(by)]), share, seed + OWN)
 
 
-def _side(part: Any, by: tuple[str, ...], share: float, seed: int, of_held: bool) -> Any:
-    return part[_held(part, by, share, seed) == of_held]
+def _side(part: Any, by: tuple[str, ...], share: float, seed: int, of_held: bool) -> Booleans:
+    return np.asarray(_held(part, by, share, seed) == of_held)
 
 
 def _counts(part: Any, by: tuple[str, ...], share: float, seed: int) -> Division:

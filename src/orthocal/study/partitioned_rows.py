@@ -1,4 +1,4 @@
-"""The rows of a study on Dask: nothing is computed before it is needed; what has no summary form is refused."""
+"""The rows of a study in partitions: nothing is computed before it is needed; what has no summary form is refused."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from orthocal.assessment.effect_band import EffectBand
 from orthocal.assessment.parts import Check
 from orthocal.calibrators import Calibrator
 from orthocal.calibrators.within import GroupsWithin
-from orthocal.engines.protocol import require_share
+from orthocal.engines.protocol import PartitionedTable, require_share
 from orthocal.errors import OrthocalError
 from orthocal.maps import Map
 from orthocal.nuisances.learners import Recipe
@@ -28,13 +28,17 @@ SAMPLE = 200_000
 """Rows that nuisances are learnt on where there are too many for memory, if nothing else is asked for."""
 
 
-class DaskStudyRows:
-    """Rows of a dask.dataframe."""
+class PartitionedStudyRows:
+    """Rows of a table in partitions."""
 
-    def __init__(self, study: StudyDefinition) -> None:
-        self.study, self.frame = study, study.data
-        self.columns = [str(name) for name in study.data.columns]
-        self.size = f"{study.data.npartitions:,} partitions"
+    def __init__(self, study: StudyDefinition, table: PartitionedTable) -> None:
+        self.study, self.table = study, table
+        self.columns = [str(name) for name in table.columns]
+
+    @property
+    def size(self) -> str:
+        """How many partitions there are, in words."""
+        return f"{len(self.table.names):,} partitions"
 
     @property
     def count(self) -> int:
@@ -43,13 +47,13 @@ class DaskStudyRows:
 
     @cached_property
     def engine(self) -> Any:
-        """The frame; nothing is computed yet."""
-        from orthocal.engines.dask.engine import DaskEngine
+        """The table; nothing is computed yet."""
+        from orthocal.engines.partitioned.engine import PartitionedEngine
 
         study = self.study
         sample = SAMPLE if study.sample is None else study.sample
-        return DaskEngine(
-            frame=self.frame,
+        return PartitionedEngine(
+            table=self.table,
             roles=study.roles,
             effect=study.estimand,
             folds=study.folds,
@@ -63,22 +67,24 @@ class DaskStudyRows:
             require_columns_in(self.columns, {given: "prediction"})
             return given
         raise OrthocalError(
-            f"Predictions must be a column on Dask; {name!r} is a {type(given).__name__}. Add them to the frame, for a model by "
-            "frame.assign(tau=frame[names].map_partitions(model.predict))."
+            f"Predictions must be a column {self.table.place}; {name!r} is a {type(given).__name__}. Add them to the table "
+            "first, for a model of Dask by frame.assign(tau=frame[names].map_partitions(model.predict))."
         )
 
     def subgroups(self, by: Any) -> dict[str, str]:
         """Return columns of subgroups."""
         if isinstance(by, Mapping):
-            raise OrthocalError("`by` must name columns on Dask; it is a mapping. Add the subgroups to the frame.")
+            raise OrthocalError(
+                f"`by` must name columns {self.table.place}; it is a mapping. Add the subgroups to the table."
+            )
         require_columns_in(self.columns, dict.fromkeys(by, "subgroup"))
         return {name: name for name in by}
 
     def groups_within(self, within: Any) -> GroupsWithin:
         """Refuse: groups are shifted and tested in memory."""
         raise OrthocalError(
-            f"`within` must have rows in memory; it is {within!r}, and this study's are on Dask. Take a sample: "
-            "Study(frame.sample(frac=0.01).compute(), ...)."
+            f"`within` must have rows in memory; it is {within!r}, and this study's are {self.table.place}. Take a "
+            f"sample: Study({self.table.sampling}, ...)."
         )
 
     def held_out(self, holdout: Any) -> float | str:
@@ -88,7 +94,9 @@ class DaskStudyRows:
             require_no_covariate(holdout, self.study.roles.covariates)
             return holdout
         if np.ndim(holdout) > 0:
-            raise OrthocalError("`holdout` must be a share or a column on Dask; it is an array. Add it to the frame.")
+            raise OrthocalError(
+                f"`holdout` must be a share or a column {self.table.place}; it is an array. Add it to the table."
+            )
         require_share(holdout)
         return float(holdout)
 
@@ -99,7 +107,7 @@ class DaskStudyRows:
 
     def require_method(self, method: str | Calibrator) -> None:
         """Sums are enough for the method."""
-        from orthocal.engines.dask.engine import require_summed
+        from orthocal.engines.partitioned.engine import require_summed
 
         require_summed(method)
 
@@ -108,8 +116,8 @@ class DaskStudyRows:
     def require_checks(self) -> tuple[Check, ...]:
         """Refuse: checks look at single rows."""
         raise OrthocalError(
-            "`checks` must have rows in memory; this study's are on Dask. Check a sample: "
-            "Study(frame.sample(frac=0.01).compute(), ...).checks()"
+            f"`checks` must have rows in memory; this study's are {self.table.place}. Check a sample: "
+            f"Study({self.table.sampling}, ...).checks()"
         )
 
     def checks_of(self, given: Any, name: str | None = None) -> tuple[Check, ...]:
@@ -135,47 +143,49 @@ class DaskStudyRows:
     def require_choice(self) -> None:
         """Refuse: rivals are judged row by row."""
         raise OrthocalError(
-            "Choices and policies must have rows in memory; this study's are on Dask. Take a sample: "
-            "Study(frame.sample(frac=0.01).compute(), ...)."
+            f"Choices and policies must have rows in memory; this study's are {self.table.place}. Take a sample: "
+            f"Study({self.table.sampling}, ...)."
         )
 
     def require_sensitivity(self) -> None:
         """Refuse: nuisances are learnt again, and tails beside them."""
         raise OrthocalError(
-            "Sensitivity to unmeasured confounding must have rows in memory; this study's are on Dask. Take a sample: "
-            "Study(frame.sample(frac=0.01).compute(), ...)."
+            f"Sensitivity to unmeasured confounding must have rows in memory; this study's are {self.table.place}. Take a "
+            f"sample: Study({self.table.sampling}, ...)."
         )
 
     def require_redraws(self, redraws: int) -> None:
         """None: on as many rows other draws of the folds hardly move the error, and passes are dear."""
         if redraws:
             raise OrthocalError(
-                f"`redraws` must be 0 on Dask; it is {redraws}. Draw the folds anew with another `random_state`."
+                f"`redraws` must be 0 {self.table.place}; it is {redraws}. Draw the folds anew with another `random_state`."
             )
 
     def band(self, prediction: str, bins: Floats | None, level: float) -> EffectBand:
         """Refuse: neighbouring rows are compared."""
         del prediction, bins, level
         raise OrthocalError(
-            "A band must have rows in memory; this study's are on Dask. Make it of a sample: "
-            "Study(frame.sample(frac=0.01).compute(), ...)."
+            f"A band must have rows in memory; this study's are {self.table.place}. Make it of a sample: "
+            f"Study({self.table.sampling}, ...)."
         )
 
     def with_calibrated(self, name: str, map_: Map, prediction: str, band: EffectBand | None = None) -> Any:
-        """Return the frame with a column of calibrated predictions."""
-        del band  # on Dask there is none
-        from orthocal.engines.dask.calibrator import calibrated_column
+        """Return the table with a column of calibrated predictions."""
+        del band  # in partitions there is none
+        from orthocal.engines.partitioned.verdict import calibrated_values
 
-        return self.frame.assign(**{f"{name}_calibrated": calibrated_column(map_, self.frame[prediction])})
+        return self.table.with_column(f"{name}_calibrated", calibrated_values, prediction, map_)
 
     def with_columns(self, columns: Mapping[str, Any]) -> Any:
         """Refuse: columns of several arms are computed in memory."""
-        raise OrthocalError(f"{', '.join(columns)} must be computed in memory; this study's rows are on Dask.")
+        raise OrthocalError(
+            f"{', '.join(columns)} must be computed in memory; this study's rows are {self.table.place}."
+        )
 
     @property
     def treatment_values(self) -> list[Any]:
         """Refuse: several arms are judged in memory."""
         raise OrthocalError(
-            "`arms` must go with a table in memory; this study's rows are on Dask. Judge one arm at a time with `arm` and "
-            "`control`, or a sample: Study(frame.sample(frac=0.01).compute(), ...)."
+            f"`arms` must go with a table in memory; this study's rows are {self.table.place}. Judge one arm at a time with "
+            f"`arm` and `control`, or a sample: Study({self.table.sampling}, ...)."
         )

@@ -1,4 +1,4 @@
-"""A dask.dataframe as an engine: rows are held out by a hash of what tells them apart, wherever they are."""
+"""Partitions as an engine: rows are held out by a hash of what tells them apart, wherever they are."""
 
 from __future__ import annotations
 
@@ -14,15 +14,23 @@ from orthocal.assessment import Assessment, Comparison
 from orthocal.assessment.records import Settings
 from orthocal.calibrators import CALIBRATORS, Calibrator, Constant
 from orthocal.effects import Effect
-from orthocal.engines.dask.division import Division, counts_of_column, divided, division, joined_pairs, pairs_of
-from orthocal.engines.dask.fit import SUMMED_METHODS, fitted
-from orthocal.engines.dask.partition_loss import Job, observed
-from orthocal.engines.dask.passes import partitions, reduced
-from orthocal.engines.dask.preparation import chosen, prepared, seed_of_partitions
-from orthocal.engines.dask.source import Source
-from orthocal.engines.dask.training import probe, require_defined
-from orthocal.engines.dask.verdict import compared, judged, rivals_compared
-from orthocal.engines.protocol import require_both_sides, require_share
+from orthocal.engines.partitioned.division import (
+    Division,
+    counts_of_column,
+    divided,
+    divided_by_column,
+    division,
+    joined_pairs,
+    pairs_of,
+)
+from orthocal.engines.partitioned.fit import fitted
+from orthocal.engines.partitioned.partition_loss import Job, observed
+from orthocal.engines.partitioned.passes import reduced
+from orthocal.engines.partitioned.preparation import chosen, prepared, seed_of_partitions
+from orthocal.engines.partitioned.source import Source
+from orthocal.engines.partitioned.training import probe, require_defined
+from orthocal.engines.partitioned.verdict import compared, judged, rivals_compared
+from orthocal.engines.protocol import PartitionedTable, require_both_sides, require_share
 from orthocal.errors import OrthocalError, require_one_of
 from orthocal.maps import Map
 from orthocal.nuisances import Nuisance
@@ -34,12 +42,12 @@ MOST_PER_KEY = 10
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
-class DaskEngine:
-    """Rows of a dask.dataframe; a prediction is the name of a column.
+class PartitionedEngine:
+    """Rows of a table in partitions; a prediction is the name of a column.
 
     Parameters
     ----------
-    frame : dask.dataframe.DataFrame
+    table : PartitionedTable
     roles : Roles
     effect : Effect
     folds : int or str
@@ -49,7 +57,7 @@ class DaskEngine:
         Whether isotonic maps are those of all rows, or of a grid.
     """
 
-    frame: Any
+    table: PartitionedTable
     roles: Roles
     effect: Effect
     folds: int | str = 5
@@ -69,22 +77,22 @@ class DaskEngine:
     def to_learn(self) -> tuple[list[Nuisance], list[str]]:
         """The nuisances that are not known, from a look at a few rows, and the names of those that are."""
         known = replace(self.roles, covariates=(), fold=None)
-        few = probe(partitions(chosen(self.frame, known)), known, self.effect)
+        few = probe(chosen(self.table, known), known, self.effect)
         wanted, _ = require_defined(self.effect, observed(few, known), known)
         return [one for one in wanted if not set(one.names) <= set(known.nuisances)], list(known.nuisances)
 
     def division(self, holdout: float | str) -> Division:
         """Count the rows, and those held out."""
         if isinstance(holdout, str):
-            return reduced(partitions(self.frame[[holdout]]), counts_of_column, Division.merge, (holdout,))
-        return division(self.frame, self.roles.told_apart_by, holdout, self.recipe.random_state)
+            return reduced(self.table.select([holdout]), counts_of_column, Division.merge, (holdout,))
+        return division(self.table, self.roles.told_apart_by, holdout, self.recipe.random_state)
 
     def require_whole_clusters(self, column: str, name: str) -> None:
         """No cluster is divided by a column."""
         groups = self.roles.groups
         if groups is None:
             return
-        pairs = reduced(partitions(self.frame[[groups, column]]), pairs_of, joined_pairs, (groups, column))
+        pairs = reduced(self.table.select([groups, column]), pairs_of, joined_pairs, (groups, column))
         if len(np.unique(pairs[:, 0])) < len(pairs):
             raise OrthocalError(f"`{name}` as given must keep clusters whole; at least one cluster is divided.")
 
@@ -110,54 +118,58 @@ class DaskEngine:
             if self.roles.fold is not None:
                 self.require_whole_clusters(self.roles.fold, "folds")
             roles = replace(self.roles, prediction=prediction)
-            job = prepared(self.frame, roles, self.effect, self.folds, self.recipe).job  # type: ignore[arg-type]
+            job = prepared(self.table, roles, self.effect, self.folds, self.recipe).job  # type: ignore[arg-type]
             origin = None if job.origin is None else replace(job.origin, rows=self.count)
             self._jobs.append(replace(job, origin=origin))
         job = self._jobs[0]
         job = replace(job, roles=replace(job.roles, prediction=prediction, by=tuple(by)))
-        return Source(chosen(self.frame, job.roles), job)
+        return Source(chosen(self.table, job.roles), job)
 
     def trial(
         self, prediction: str, method: str | Calibrator, holdout: float | str, by: Any, within: None = None
-    ) -> DaskTrial:
+    ) -> PartitionedTrial:
         """Fit a map on the rows that are not held out."""
         del within  # groups are shifted in memory
         require_summed(method)
         fitted_rows, judged_rows = self.sides(holdout)
         every = self.source(prediction, tuple(by))
-        held = kept = self.frame
-        if isinstance(holdout, str):
-            kept, held = self.frame[self.frame[holdout] == 0], self.frame[self.frame[holdout] == 1]
-        elif holdout:
-            kept, held = divided(self.frame, self.roles.told_apart_by, holdout, self.recipe.random_state)
+        kept, held = self._divided(holdout)
         learning = self.source(prediction)
-        learning = replace(learning, frame=chosen(kept, learning.job.roles))
+        learning = replace(learning, table=chosen(kept, learning.job.roles))
         calibrator = fitted(method, learning, exact=self.exact, refinements=REFINEMENTS)
-        return DaskTrial(
+        return PartitionedTrial(
             engine=self,
             calibrator=calibrator,
             method=method,
             every=self.source(prediction),
             learning=learning,
-            held=replace(every, frame=chosen(held, every.job.roles)),
+            held=replace(every, table=chosen(held, every.job.roles)),
             judged=range(judged_rows),
             fitted=fitted_rows,
         )
 
+    def _divided(self, holdout: float | str) -> tuple[PartitionedTable, PartitionedTable]:
+        """Return the rows a map is fitted on, and the rows it is judged on."""
+        if isinstance(holdout, str):
+            return divided_by_column(self.table, holdout)
+        if holdout:
+            return divided(self.table, self.roles.told_apart_by, holdout, self.recipe.random_state)
+        return self.table, self.table
+
     def judge(self, prediction: str, settings: Settings) -> Assessment:
         """Judge a column of predictions on all rows."""
         own = replace(settings, random_state=self.recipe.random_state, by={})
-        return judged(self.source(prediction, tuple(settings.by)), own)
+        return judged(self.source(prediction, tuple(settings.by)), own, exact=self.exact)
 
     def judged_again(self, prediction: str, times: int) -> list[float]:
         """Refuse: on as many rows other draws of the folds hardly move the error, and passes are dear."""
         del prediction
-        raise OrthocalError(REDRAWS.format(times))
+        raise OrthocalError(REDRAWS.format(self.table.place, times))
 
     def compare(self, one: str, other: str, settings: Settings, rivals: tuple[str, str]) -> Comparison:
         """Compare two columns of predictions on all rows."""
         source = self.source(one)
-        both = replace(source, frame=self.frame[list(dict.fromkeys([*source.job.roles.needed, other]))])
+        both = replace(source, table=self.table.select(list(dict.fromkeys([*source.job.roles.needed, other]))))
         return rivals_compared(both, other, settings.level, settings.cost, rivals)
 
     def errors_again(
@@ -165,28 +177,24 @@ class DaskEngine:
     ) -> list[tuple[float, float]]:
         """Refuse: on as many rows other draws of the folds hardly move the error, and passes are dear."""
         del prediction, method, holdout, within
-        raise OrthocalError(REDRAWS.format(times))
+        raise OrthocalError(REDRAWS.format(self.table.place, times))
 
 
-REDRAWS = "`redraws` must be 0 on Dask; it is {}. Draw the folds anew with another `random_state`."
+REDRAWS = "`redraws` must be 0 {}; it is {}. Draw the folds anew with another `random_state`."
 REFINEMENTS = 2
 
 
 def require_summed(method: str | Calibrator) -> None:
     """Sums are enough for the method."""
-    if isinstance(method, str) and method not in SUMMED_METHODS:
+    if isinstance(method, str):
         require_one_of(method, CALIBRATORS, "method")
-        raise OrthocalError(
-            f"`method` must be one that sums are enough for on Dask, {', '.join(map(repr, SUMMED_METHODS))}; it is {method!r}, "
-            "which needs rows in memory. Use 'isotonic', or calibrate a sample in memory."
-        )
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
-class DaskTrial:
-    """A calibrator fitted on some rows of a frame, and the rows it is judged on."""
+class PartitionedTrial:
+    """A calibrator fitted on some rows of a table, and the rows it is judged on."""
 
-    engine: DaskEngine
+    engine: PartitionedEngine
     calibrator: Any
     method: str | Calibrator
     every: Source
@@ -194,7 +202,11 @@ class DaskTrial:
     held: Source
     judged: range
     fitted: int
-    reason: str = ""
+
+    @property
+    def reason(self) -> str:
+        """Why the method was chosen."""
+        return getattr(self.calibrator, "reason_", "")
 
     @property
     def map(self) -> Map:
@@ -220,7 +232,7 @@ class DaskTrial:
     def assess(self, settings: Settings, map_: Map) -> Assessment:
         """Judge what a map makes of the prediction."""
         own = replace(settings, random_state=self.engine.recipe.random_state, by={})
-        return judged(replace(self.held, map=map_), own)
+        return judged(replace(self.held, map=map_), own, exact=self.engine.exact)
 
     def compare(self, settings: Settings, before: Map, after: Map) -> Comparison:
         """Compare what two maps make of the prediction."""
@@ -235,4 +247,5 @@ class DaskTrial:
 
     def refitted(self) -> Map:
         """Return the map of the same method, fitted on all rows."""
-        return fitted(self.method, self.every, exact=self.engine.exact, refinements=REFINEMENTS).map_
+        frozen = getattr(self.calibrator, "calibrator_", self.method)
+        return fitted(frozen, self.every, exact=self.engine.exact, refinements=REFINEMENTS).map_

@@ -8,10 +8,11 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from orthocal.arrays import Booleans, Floats, Integers, group_sums, is_constant, ordered, step_of
-from orthocal.assessment.sweeps import Runs
+from orthocal.assessment.pieces import Runs
 from orthocal.errors import require_positive_mass
 from orthocal.losses import QuadraticLoss, of_columns
 from orthocal.losses.counting import Counts
+from orthocal.losses.summed import SummedQuadraticLoss
 from orthocal.solvers.affine import line_of
 from orthocal.solvers.monotone import Blocks, pool
 
@@ -55,6 +56,11 @@ class LineSums(NamedTuple):
         mass, numerator = self.sums[:2].tolist()
         require_positive_mass(mass)
         return float(numerator / mass)
+
+    def middle(self, pivot: float) -> float:
+        """Return the average prediction, by mass."""
+        require_positive_mass(float(self.sums[0]))
+        return pivot + float(self.sums[2] / self.sums[0])
 
     def coefficients(self, pivot: float) -> tuple[float, float]:
         """Return (intercept, slope) of the best line."""
@@ -163,6 +169,15 @@ class GridCells:
         )
         left = self.squares[0] - 2 * ratio * self.squares[1] + ratio**2 * self.squares[2]
         return float(0.5 * np.sqrt(self.rows * np.maximum(left, 0.0)).max())
+
+    def as_summed(self) -> tuple[Floats, SummedQuadraticLoss]:
+        """Return (middle prediction, loss) of the cells that have rows; weights count rows."""
+        some = np.flatnonzero(self.rows)
+        weight = self.rows if self.counts.are_alike else self.weight * self.counts.factor
+        loss = SummedQuadraticLoss(
+            self.numerator[some], self.denominator[some], np.rint(weight[some]), squares=self.squares[:, some]
+        )
+        return (self.low[some] + self.high[some]) / 2, loss
 
     def as_rows(self) -> tuple[Floats, QuadraticLoss, Floats]:
         """Return (highest prediction, loss, count of rows) of the cells that have rows, each as one row."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from functools import cached_property, reduce
 from typing import Any, cast
@@ -9,69 +10,21 @@ from typing import Any, cast
 import numpy as np
 
 from orthocal.arrays import Floats
-from orthocal.engines.dask.partition_loss import Job, loss_of
-from orthocal.engines.dask.passes import each, partitions, reduced
-from orthocal.engines.dask.summaries import Bracketed, GridCells, LineSums, Pairs
+from orthocal.engines.partitioned.keys import keys_of, sampled
+from orthocal.engines.partitioned.partition_loss import Job, loss_of
+from orthocal.engines.partitioned.passes import each, reduced
+from orthocal.engines.partitioned.sketch import Sketch
+from orthocal.engines.partitioned.summaries import CELLS, Bracketed, GridCells, LineSums, Pairs
+from orthocal.engines.protocol import PartitionedTable
 from orthocal.errors import OrthocalError, UnavailableError
-from orthocal.losses import Loss, QuadraticLoss, without_overlap
-from orthocal.losses.counting import Counts
+from orthocal.losses import Loss, QuadraticLoss, joined, without_overlap
 from orthocal.maps import Map
 from orthocal.observations import as_numbers
 
-
-@dataclass(frozen=True, eq=False)
-class Sketch:
-    """Predictions in order, thinned: some of them, each with the weight since the one before it.
-
-    Between two kept predictions of a part of the rows lies at most a known share of its weight, so that the rank of any
-    prediction is known to within the sum of those.
-    """
-
-    level: Floats
-    weight: Floats
-    counts: Counts
-
-    @classmethod
-    def of(cls, prediction: Floats, weight: Floats | None, keep: int) -> Sketch:
-        """Keep so many of some rows, evenly by weight, the lowest and the highest among them."""
-        if weight is None:
-            level = np.sort(prediction)
-            place = np.unique(np.linspace(0, len(level) - 1, min(keep, len(level))).astype(np.int64))
-            return cls(level[place], np.diff(place + 1.0, prepend=0.0), Counts.of(None, len(level)))
-        order = np.argsort(prediction)
-        level, running = prediction[order], np.cumsum(weight[order])
-        reach = np.linspace(0, running[-1], min(keep, len(level)))
-        place = np.unique(np.append(np.minimum(np.searchsorted(running, reach), len(level) - 1), len(level) - 1))
-        return cls(level[place], np.diff(running[place], prepend=0.0), Counts.of(weight, len(level)))
-
-    def merge(self, other: Sketch) -> Sketch:
-        """Of both, each kept prediction with the weight since the one before it."""
-        level, weight = np.concatenate([self.level, other.level]), np.concatenate([self.weight, other.weight])
-        order = np.argsort(level, kind="stable")
-        return Sketch(level[order], weight[order], self.counts.merge(other.counts))
-
-    def grid(self, cells: int) -> Floats:
-        """Return the inner edges of cells of nearly equal weight."""
-        running = np.cumsum(self.weight)
-        place = np.searchsorted(running, np.arange(1, cells) * running[-1] / cells)
-        return np.unique(self.level[place[self.level[place] < self.level[-1]]])
-
-    def brackets(self, wanted: Floats, parts: int, kept: int) -> Floats:
-        """Return intervals ( , ] that surely hold the predictions at which these running weights are reached.
-
-        A part's sketch is off by at most one of its steps; twice all of them is on the safe side.
-        """
-        running = np.cumsum(self.weight)
-        slack = 2 * float(self.counts.total) / kept + 2 * parts * float(self.counts.most)
-        below = np.searchsorted(running, wanted - slack, side="left") - 1
-        above = np.minimum(np.searchsorted(running, wanted + slack, side="left"), len(running) - 1)
-        # Rows tied with a kept prediction may come after it, so an interval begins below them.
-        low = np.where(below < 0, -np.inf, np.nextafter(self.level[np.maximum(below, 0)], -np.inf))
-        return np.column_stack([low, self.level[above]])
-
-
 SPREAD = 8
 """Partitions that a rough sketch looks at."""
+ROUGH_KEPT = 2**16
+"""Predictions that the sketch of each of these keeps."""
 KEPT = 2**20
 """Predictions that sketches of all partitions keep together."""
 
@@ -82,7 +35,7 @@ class Source:
 
     Parameters
     ----------
-    frame : dask.dataframe.DataFrame
+    table : PartitionedTable
         The columns that are needed.
     job : Job
     map : Map, optional
@@ -91,74 +44,94 @@ class Source:
         The loss is taken at this map of the predictions, where it depends on the level; the predictions stay as they are.
     """
 
-    frame: Any
+    table: PartitionedTable
     job: Job
     map: Map | None = None
     level_map: Map | None = None
 
     @cached_property
-    def parts(self) -> list[Any]:
-        """Every partition, all columns."""
-        return partitions(self.frame)
-
-    @cached_property
-    def prediction_parts(self) -> list[Any]:
-        """Every partition, predictions and weights only: for passes that need no more."""
+    def predictions(self) -> PartitionedTable:
+        """Predictions and weights only: for passes that need no more."""
         roles = self.job.roles
-        return partitions(self.frame[[name for name in (roles.prediction, roles.sample_weight) if name]])
+        return self.table.select([name for name in (roles.prediction, roles.sample_weight) if name])
+
+    @property
+    def parts(self) -> int:
+        """How many partitions there are."""
+        return len(self.table.names)
 
     @property
     def kept(self) -> int:
         """Predictions that one partition's sketch keeps."""
-        return int(np.clip(KEPT // max(len(self.parts), 1), 2**10, 2**16))
+        return int(np.clip(KEPT // max(self.parts, 1), 2**10, 2**16))
 
     @cached_property
     def sketch(self) -> Sketch:
         """Of all predictions."""
-        return reduced(self.prediction_parts, _sketch, Sketch.merge, self.job, self.map, self.kept)
+        return reduced(self.predictions, _sketch, Sketch.merge, self.job, self.map, self.kept)
 
     @cached_property
     def rough_sketch(self) -> Sketch:
         """Of the predictions of a few partitions, spread over all; of all where those have no rows."""
-        few = [
-            one for one in each(_spread(self.prediction_parts), _sketch, self.job, self.map, 2**16) if one is not None
-        ]
+        found = each(self.predictions, _sketch, self.job, self.map, ROUGH_KEPT, parts=_spread(self.parts))
+        few = [one for one in found if one is not None]
         return reduce(Sketch.merge, few) if few else self.sketch
 
     @property
     def is_rough(self) -> bool:
         """Whether the rough sketch is not that of all partitions."""
-        return len(_spread(self.prediction_parts)) < len(self.prediction_parts)
+        return len(_spread(self.parts)) < self.parts
+
+    def rough_then_whole(self, errors: float) -> Iterator[tuple[Sketch, float]]:
+        """Yield the sketch of a few partitions, then that of all, each with how far off a share of the weight can be."""
+        rough = self.rough_sketch
+        seen = errors * 0.5 / np.sqrt(rough.counts.rows) if self.is_rough else 0.0
+        yield rough, seen + 2 / ROUGH_KEPT
+        if self.is_rough:
+            yield self.sketch, 2 / self.kept + 2 * self.parts * self.sketch.counts.most / self.sketch.counts.total
 
     def bracketed(self, brackets: Floats) -> Bracketed:
         """Return sums between the ends of intervals, and the rows inside them."""
-        return reduced(self.parts, _bracketed, Bracketed.merge, self.job, self.map, brackets)
+        return reduced(self.table, _bracketed, Bracketed.merge, self.job, self.map, brackets)
 
+    @cached_property
     def line(self) -> LineSums:
         """Return the moments of a straight line."""
-        return reduced(self.parts, _line, LineSums.merge, self.job, self.map, self.pivot)
+        return reduced(self.table, _line, LineSums.merge, self.job, self.map, self.pivot)
 
     def cells(self, edges: Floats, *, bounded: bool = False) -> GridCells:
         """Return the sums of the cells between these edges."""
-        return reduced(self.parts, _cells, GridCells.merge, self.job, self.map, edges, bounded)
+        return reduced(self.table, _cells, GridCells.merge, self.job, self.map, edges, bounded)
+
+    @cached_property
+    def grid(self) -> GridCells:
+        """Sums of the cells of a fine grid, drawn by a few partitions, or by all where those are unlike the others."""
+        found = self.cells(self.rough_sketch.grid(CELLS), bounded=True)
+        return self.cells(self.sketch.grid(CELLS), bounded=True) if found.is_uneven and self.is_rough else found
+
+    def sample(self, rows: int) -> tuple[Floats, Any]:
+        """Return (prediction, loss) of about so many rows, drawn by a seeded hash of what they hold."""
+        share = min(1.0, rows / self.grid.counts.rows)
+        drawn = [one for one in each(self.table, _drawn, self.job, self.map, share) if one is not None]
+        return np.concatenate([own for own, _ in drawn]), joined([loss for _, loss in drawn])
 
     def pairs(self, cells: int, steps: int) -> tuple[Floats, Any]:
         """Return (prediction, loss) of all rows, those with nearly the same prediction and outcome put together."""
         edges, outcomes = self.sketch.grid(cells), self.outcomes.grid(steps)
         highest = float(self.sketch.level[-1]), float(self.outcomes.level[-1])
-        found = reduced(self.parts, _pairs, Pairs.merge, self.job, self.map, self.level_map, edges, outcomes)
+        found = reduced(self.table, _pairs, Pairs.merge, self.job, self.map, self.level_map, edges, outcomes)
         return found.rows(self.like, edges, outcomes, highest)
 
     @cached_property
     def outcomes(self) -> Sketch:
         """Of all outcomes."""
-        return reduced(self.parts, _outcomes, Sketch.merge, self.job, self.kept)
+        return reduced(self.table, _outcomes, Sketch.merge, self.job, self.kept)
 
     @cached_property
     def _first(self) -> tuple[Loss, float]:
         """The loss of a few rows, and the mean prediction of their partition."""
-        for number, part in enumerate(self.parts):
-            (found,) = each([part], _few, self.job, self.map, first=number)
+        for number in range(self.parts):
+            (found,) = each(self.table, _few, self.job, self.map, parts=[number])
             if found is not None:
                 return found
         raise OrthocalError("The data must have rows that count; every partition is empty, or of weight 0.")
@@ -235,6 +208,15 @@ def _cells(part: Any, job: Job, map_: Map | None, edges: Floats, bounded: bool) 
     return GridCells.of(prediction, loss, edges, bounded=bounded) if len(prediction) else None
 
 
+def _drawn(part: Any, job: Job, map_: Map | None, share: float) -> tuple[Floats, Any] | None:
+    import pandas as pd
+
+    prediction, loss = prediction_and_loss(part, job, map_)
+    key = keys_of(pd.DataFrame({"prediction": prediction, "numerator": loss.numerator}))
+    rows = np.flatnonzero(sampled(key, share, job.seed))
+    return (prediction[rows], without_overlap(loss[rows])) if len(rows) else None
+
+
 def _pairs(
     part: Any, job: Job, map_: Map | None, level_map: Map | None, edges: Floats, outcomes: Floats
 ) -> Pairs | None:
@@ -245,10 +227,13 @@ def _pairs(
 
 
 def _outcomes(part: Any, job: Job, keep: int) -> Sketch | None:
-    prediction, loss = loss_of(part, job)
-    if not hasattr(loss, "outcome"):
+    prediction, found = loss_of(part, job)
+    loss: Any = found
+    lacking = [name for name in ("outcome", "slope", "tilt") if not hasattr(loss, name)]
+    if lacking:
         raise UnavailableError(
-            f"A {type(loss).__name__} must have outcomes to be put on a grid; it has none. Calibrate a sample in memory."
+            f"A {type(loss).__name__} must be quadratic, or have outcome, slope and tilt, to be summed up in partitions; it has "
+            f"no {lacking[0]}. Calibrate a sample in memory."
         )
     return Sketch.of(loss.outcome, None, keep) if len(prediction) else None
 
@@ -258,9 +243,9 @@ def _bracketed(part: Any, job: Job, map_: Map | None, brackets: Floats) -> Brack
     return Bracketed.of(prediction, loss, brackets) if len(prediction) else None
 
 
-def _spread(parts: list[Any]) -> list[Any]:
+def _spread(parts: int) -> list[int]:
     """Return a few partitions, from the first to the last."""
-    return [parts[k] for k in np.unique(np.linspace(0, len(parts) - 1, SPREAD).astype(int))] if parts else parts
+    return np.unique(np.linspace(0, parts - 1, SPREAD).astype(int)).tolist() if parts else []
 
 
 def _few(part: Any, job: Job, map_: Map | None) -> tuple[Loss, float] | None:

@@ -1,0 +1,166 @@
+"""A dask.dataframe as a table in partitions: the work is done wherever the user's client is connected to."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+from orthocal.arrays import Booleans, Floats
+from orthocal.engines.dask.training import train_on_partitions
+from orthocal.errors import OrthocalError
+
+AT_ONCE = 8
+"""Summaries that are merged in one step: no worker holds more of them."""
+
+
+@dataclass(frozen=True, eq=False)
+class DaskTable:
+    """The partitions of a dask.dataframe."""
+
+    frame: Any
+    place: str = "on Dask"
+    sampling: str = "frame.sample(frac=0.01).compute()"
+
+    def __post_init__(self) -> None:
+        if not hasattr(self.frame, "to_delayed"):
+            kind = type(self.frame).__name__
+            raise OrthocalError(
+                f"`frame` must be a dask.dataframe; it is a {kind}. Use orthocal.CausalCalibrator for data in memory."
+            )
+
+    @property
+    def columns(self) -> list[str]:
+        """The names of all columns."""
+        return list(self.frame.columns)
+
+    @cached_property
+    def parts(self) -> list[Any]:
+        """The partitions as the user counts them: Dask would read small files together."""
+        import dask
+
+        with dask.config.set({"dataframe.parquet.minimum-partition-size": 1}):
+            return list(self.frame.to_delayed())
+
+    @cached_property
+    def names(self) -> list[str]:
+        """By number."""
+        return [f"Partition {number}" for number in range(len(self.parts))]
+
+    def select(self, columns: Sequence[str]) -> DaskTable:
+        """Return some columns; no other is read."""
+        return DaskTable(self.frame[list(columns)])
+
+    def where(self, columns: Sequence[str], function: Callable[..., Booleans], *shared: Any) -> DaskTable:
+        """Return some rows."""
+        frame, names = self.frame, list(columns)
+        return DaskTable(frame.map_partitions(_rows, names, function, *shared, meta=frame, enforce_metadata=False))
+
+    def answers(self, function: Callable[..., Any], *shared: Any, parts: Sequence[int] | None = None) -> list[Any]:
+        """Compute the answers of partitions, all at once."""
+        chosen = range(len(self.parts)) if parts is None else parts
+        return list(self._computed(self._tasks(chosen, function, shared)))
+
+    def merged(self, function: Callable[..., Any], merge: Callable[[Sequence[Any]], Any], *shared: Any) -> Any:
+        """Compute and merge the answers where they are, in steps of a few."""
+        import dask
+
+        tasks = self._tasks(range(len(self.parts)), function, shared)
+        merging = dask.delayed(merge, pure=False, traverse=False)
+        while len(tasks) > 1:
+            tasks = [merging(tasks[k : k + AT_ONCE]) for k in range(0, len(tasks), AT_ONCE)]
+        (found,) = self._computed(tasks)
+        return found
+
+    def _computed(self, tasks: Sequence[Any]) -> Any:
+        """Compute tasks; where a column was not found, look for the partition that lacks it."""
+        import dask
+
+        try:
+            return dask.compute(*tasks)
+        except KeyError:
+            for name, part in zip(self.names, self.parts, strict=True):
+                self._require_columns(name, part)
+            raise
+
+    def _require_columns(self, name: str, part: Any) -> None:
+        import dask
+
+        try:
+            dask.compute(part)
+        except KeyError as error:
+            column = next((one for one in self.columns if repr(one) in str(error)), str(error))
+            raise OrthocalError(f"{name}: column {column!r} must be in every file; it is not in this one.") from None
+
+    def _tasks(self, chosen: Sequence[int], function: Callable[..., Any], shared: Sequence[Any]) -> list[Any]:
+        import dask
+
+        task, sent = dask.delayed(function, pure=False), [_sent(one) for one in shared]
+        return [task(self.parts[number], self.names[number], *sent) for number in chosen]
+
+    def ranges(
+        self, function: Callable[..., Any], build: Callable[..., Any], inner: Floats, empty: Any, *shared: Any
+    ) -> DaskRanges:
+        """Move rows between workers, which keep the ranges."""
+        import dask
+        from dask import dataframe as dd
+
+        divisions = np.concatenate([[-np.inf], np.nextafter(inner, np.inf), [np.inf]])
+        tables = self._tasks(range(len(self.parts)), function, shared)
+        table = dd.from_delayed(tables, meta=empty, verify_meta=False)
+        if len(divisions) > 2:
+            table = table.set_index("prediction", divisions=divisions.tolist(), drop=False)
+        else:
+            table = table.repartition(npartitions=1)
+        task, sent = dask.delayed(build, pure=False), [_sent(one) for one in shared]
+        return DaskRanges(list(dask.persist(*[task(part, *sent) for part in table.to_delayed()])))
+
+    def calls(self, function: Callable[..., Any], arguments: Sequence[tuple[Any, ...]], *shared: Any) -> list[Any]:
+        """Have workers make the calls."""
+        import dask
+
+        task, sent = dask.delayed(function, pure=False), [_sent(one) for one in shared]
+        return list(dask.compute(*[task(*own, *sent) for own in arguments]))
+
+    def trained(self, job: Any, learners: Mapping[str, Any] | str | None, probed: Any) -> tuple[Any, ...]:
+        """Learn by estimators that take Dask arrays."""
+        return train_on_partitions(self.parts, job, learners, probed)
+
+    def with_column(self, name: str, function: Callable[..., Any], source: str, *shared: Any) -> Any:
+        """Return the frame with one more column."""
+        column = self.frame[source].map_partitions(function, *shared, meta=(source, "f8"))
+        return self.frame.assign(**{name: column})
+
+
+@dataclass(frozen=True, eq=False)
+class DaskRanges:
+    """Ranges that workers keep."""
+
+    pieces: Sequence[Any]
+
+    def answers(self, function: Callable[..., Any], *shared: Any) -> list[Any]:
+        """Compute the answers of all ranges."""
+        import dask
+
+        task, sent = dask.delayed(function, pure=False), [_sent(one) for one in shared]
+        return list(dask.compute(*[task(piece, number, *sent) for number, piece in enumerate(self.pieces)]))
+
+    def changed(self, function: Callable[..., Any], *shared: Any) -> DaskRanges:
+        """Return what a function makes of the ranges, when it is needed."""
+        import dask
+
+        return DaskRanges([dask.delayed(function)(piece, *shared) for piece in self.pieces])
+
+
+def _sent(value: Any) -> Any:
+    """Return a value that is sent once, to whoever needs it, and as it is."""
+    import dask
+
+    return dask.delayed(value, pure=False, traverse=False)
+
+
+def _rows(part: Any, columns: list[str], function: Callable[..., Booleans], *shared: Any) -> Any:
+    return part[function(part[columns], *shared)]

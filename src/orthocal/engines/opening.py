@@ -1,0 +1,72 @@
+"""Which engine a table belongs to: what a user has in hand says it."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any
+
+from orthocal.engines.protocol import PartitionedTable
+
+
+def _of_dask(data: Any) -> PartitionedTable | None:
+    """A dask.dataframe."""
+    if not hasattr(data, "to_delayed"):
+        return None
+    from orthocal.engines.dask.table import DaskTable
+
+    return DaskTable(data)
+
+
+def _of_duckdb(data: Any) -> PartitionedTable | None:
+    """A DuckDB relation."""
+    if type(data).__name__ != "DuckDBPyRelation":
+        return None
+    from orthocal.engines.local.table import LocalTable
+
+    return LocalTable.of_relation(data)
+
+
+def _of_large_files(data: Any) -> PartitionedTable | None:
+    """Files that take more than a share of the memory, and what only an engine of partitions reads: folders, patterns, DuckDB."""
+    if not isinstance(data, str | Path):
+        return None
+    is_one = not Path(data).is_dir() and not set("*?[") & set(str(data)) and Path(data).suffix != ".duckdb"
+    if is_one and not (Path(data).is_file() and are_large([str(data)])):
+        return None
+    from orthocal.engines.local.table import LocalTable
+
+    return LocalTable.of_files(data)
+
+
+SHARE = 0.25
+"""Of the memory, beyond which files are read in chunks."""
+
+
+def are_large(files: Sequence[str]) -> bool:
+    """Return whether files take more than a quarter of the machine's memory."""
+    return sum(os.path.getsize(file) for file in files) > SHARE * memory()  # noqa: PTH202
+
+
+def memory() -> int:
+    """Return the bytes of memory that this process may use: of the machine, or of the container it runs in."""
+    whole = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") if hasattr(os, "sysconf") else 2**33
+    limit = Path("/sys/fs/cgroup/memory.max")
+    try:
+        return min(whole, int(limit.read_text(encoding="utf-8")))
+    except (OSError, ValueError):  # no container, or no limit
+        return whole
+
+
+ENGINES: dict[str, Callable[[Any], PartitionedTable | None]] = {
+    "dask": _of_dask,
+    "duckdb": _of_duckdb,
+    "local": _of_large_files,
+}
+"""By name: what makes a table in partitions of what it recognises, and None of the rest."""
+
+
+def opened(data: Any) -> PartitionedTable | None:
+    """Return the partitions of what a user has in hand; None of what is to be read into memory."""
+    return next((table for engine in ENGINES.values() if (table := engine(data)) is not None), None)
