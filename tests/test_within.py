@@ -164,6 +164,7 @@ def test_calibrated_over_all_but_off_in_subgroups_is_no_prediction_to_use():
     assert study.calibrate("tau", "linear", within=["sex"], holdout=0).recommendation.action == "hold rows out"
 
 
+@pytest.mark.more
 def test_redraws_use_the_subgroups(table):
     done = study_of(table, nuisances={"propensity": 0.5}, learners="linear").calibrate(
         "tau", "linear", within="sex", redraws=1
@@ -295,6 +296,7 @@ def test_conditions_in_words():
     assert in_words(conditions[:1]) == "age > 20"
 
 
+@pytest.mark.more
 def test_the_command_line(tmp_path, table, capsys):
     data = tmp_path / "trial.csv"
     table.drop(columns="effect").to_csv(data, index=False)
