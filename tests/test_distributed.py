@@ -22,6 +22,7 @@ from orthocal import CATE, Histogram, Isotonic, Linear, OrthocalError, Quadratic
 from orthocal.datasets import simulate_cate, simulate_late
 from orthocal.distributed import CausalCalibrator, assess
 from orthocal.engines.dask.table import DaskTable
+from orthocal.engines.partitioned.cell_finder import CellFinder
 from orthocal.engines.partitioned.keys import folds_of, keys_of, sampled
 from orthocal.engines.partitioned.passes import PartitionWarning
 from orthocal.engines.partitioned.sketch import Sketch
@@ -436,7 +437,7 @@ def test_an_odd_partition_is_named_and_does_no_harm():
     [
         (lambda frame: frame.assign(a=1), {}, {}, "The treatment must have at least two levels; every row is 1"),
         (lambda frame: frame, {}, {"prediction": "tauu"}, r"Column 'tauu' must be in the data.*Did you mean 'tau'"),
-        (lambda frame: frame, {"method": "spline"}, {}, "`method` must be one that sums are enough for"),
+        (lambda frame: frame, {"method": LinearRegression()}, {}, "`method` must be one that sums are enough for"),
         (lambda frame: frame, {"scheme": "split"}, {}, "`scheme` must be 'cross' on Dask; it is 'split'"),
         (lambda frame: frame, {"folds": 1}, {}, "`folds` must be a whole number of at least 2"),
         (lambda frame: frame, {"clip": 2.0}, {}, "`clip` must lie"),
@@ -495,8 +496,11 @@ def test_summaries_merge_to_the_summary_of_all():
     found, expected = lines[0].merge(lines[1].merge(lines[2])).coefficients(1e3), Linear().fit(p, loss).map_
     assert found == pytest.approx((expected.intercept, expected.slope), rel=1e-8)
     edges = np.quantile(p, [0.2, 0.5, 0.9])
-    cells = [GridCells.of(p[rows], loss[rows], edges, bounded=True) for rows in cut]
-    together, whole = cells[0].merge(cells[1]).merge(cells[2]), GridCells.of(p, loss, edges, bounded=True)
+    cells = [GridCells.of(p[rows], loss[rows], CellFinder.of(edges), bounded=True) for rows in cut]
+    together, whole = (
+        cells[0].merge(cells[1]).merge(cells[2]),
+        GridCells.of(p, loss, CellFinder.of(edges), bounded=True),
+    )
     np.testing.assert_allclose(together.numerator, whole.numerator)
     assert together.bound() == pytest.approx(whole.bound())
 
@@ -510,10 +514,9 @@ def test_bins_are_exact_however_coarse_the_sketch(weighted):
     cut = [slice(k, k + 500) for k in range(0, 5000, 500)]
     sketches = [Sketch.of(p[rows], w[rows] if weighted else None, 40) for rows in cut]
     sketch = reduce(Sketch.merge, sketches)
-    wanted = sketch.counts.weight_at_edges(20)
-    brackets = sketch.brackets(wanted, 10, 40)
+    brackets = sketch.intervals(np.arange(1, 20) / 20, 2 / 40 + 2 * 10 * sketch.counts.most / sketch.counts.total)
     found = reduce(Bracketed.merge, [Bracketed.of(p[rows], loss[rows], brackets) for rows in cut])
-    edges, numerator, denominator = found.bins(wanted, brackets, float(p.max()))
+    edges, numerator, denominator = found.bins(20, brackets)
     expected = Histogram().fit(p, loss).map_
     np.testing.assert_array_equal(edges, expected.edges)
     np.testing.assert_allclose(numerator / denominator, expected.values)

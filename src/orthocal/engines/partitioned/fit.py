@@ -30,7 +30,8 @@ from orthocal.calibrators.isotonic import isotonic_map
 from orthocal.calibrators.lines import Rising, Tilt
 from orthocal.calibrators.mixture import Mixture, mixed
 from orthocal.engines.partitioned.ranges import blocks, ranges
-from orthocal.engines.partitioned.source import Source
+from orthocal.engines.partitioned.source import SPREAD_ERRORS, Source
+from orthocal.engines.partitioned.summaries import Bracketed
 from orthocal.errors import OrthocalError, require_at_least, require_whole
 from orthocal.losses import QuadraticLoss, is_ratio
 from orthocal.losses.counting import Counts
@@ -153,19 +154,31 @@ def _(calibrator: Auto, source: Source, *, exact: bool) -> Calibrator:
 
 @fit_on.register(Histogram)
 def _(calibrator: Histogram, source: Source, *, exact: bool) -> Calibrator:
-    """By sums of bins, whose edges are exact order statistics: a pass over the predictions, then one over all columns."""
+    """By sums of bins, whose edges are exact order statistics: in one pass, after a look at a few partitions."""
     del exact
     require_whole(calibrator.bins, 1, "bins")
-    wanted = source.sketch.counts.weight_at_edges(calibrator.bins)
-    brackets = source.sketch.brackets(wanted, source.parts, source.kept)
-    edges, numerator, denominator = source.bracketed(brackets).bins(wanted, brackets, float(source.sketch.level[-1]))
+    found, edges, numerator, denominator = _bins_of(calibrator.bins, source)
     if is_ratio(source.like):
         last = filled(denominator)
         edges, numerator, denominator = pool(np.append(edges, np.inf), last, numerator, denominator)
         edges = edges[:-1]
-    calibrator.rows_ = source.sketch.counts.rows
+    calibrator.rows_ = found.counts.rows
     calibrator.map_ = StepMap(edges, ratios(numerator, denominator))
     return calibrator
+
+
+def _bins_of(bins: int, source: Source) -> tuple[Bracketed, Floats, Floats, Floats]:
+    """Return sums of rows, and (edges, numerators, denominators) of bins, with edges sought where a few partitions have them.
+
+    Where those partitions are unlike the others, they are sought where all have them.
+    """
+    for sketch, slack in source.rough_then_whole(SPREAD_ERRORS):
+        brackets = sketch.intervals(np.arange(1, bins) / bins, slack)
+        found = source.bracketed(brackets)
+        cut = found.bins(bins, brackets)
+        if cut is not None:
+            return found, *cut
+    raise AssertionError("the bracket of a quantile does not hold it")
 
 
 @fit_on.register(Isotonic)

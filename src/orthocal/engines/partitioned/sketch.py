@@ -51,23 +51,14 @@ class Sketch:
         place = np.searchsorted(running, np.arange(1, cells) * running[-1] / cells)
         return np.unique(self.level[place[self.level[place] < self.level[-1]]])
 
-    def brackets(self, wanted: Floats, parts: int, kept: int) -> Floats:
-        """Return intervals ( , ] that surely hold the predictions at which these running weights are reached.
+    def intervals(self, shares: Floats, slack: float) -> Floats:
+        """Return intervals ( , ] that hold the quantiles at these shares, give or take so much of the weight.
 
         A part's sketch is off by at most one of its steps; twice all of them is on the safe side.
         """
-        running = np.cumsum(self.weight)
-        slack = 2 * float(self.counts.total) / kept + 2 * parts * float(self.counts.most)
-        below = np.searchsorted(running, wanted - slack, side="left") - 1
-        above = np.minimum(np.searchsorted(running, wanted + slack, side="left"), len(running) - 1)
-        # Rows tied with a kept prediction may come after it, so an interval begins below them.
-        low = np.where(below < 0, -np.inf, np.nextafter(self.level[np.maximum(below, 0)], -np.inf))
-        return np.column_stack([low, self.level[above]])
-
-    def intervals(self, shares: Floats, slack: float) -> Floats:
-        """Return intervals ( , ] that hold the quantiles at these shares, give or take so much of the weight."""
         running = np.cumsum(self.weight) / self.weight.sum()
         below = np.searchsorted(running, shares - slack, side="left") - 1
         above = np.minimum(np.searchsorted(running, shares + slack, side="left"), len(running) - 1)
+        # Rows tied with a kept prediction may come after it, so an interval begins below them.
         low = np.where(below < 0, -np.inf, np.nextafter(self.level[np.maximum(below, 0)], -np.inf))
         return np.column_stack([low, self.level[above]])

@@ -10,6 +10,7 @@ from typing import Any, cast
 import numpy as np
 
 from orthocal.arrays import Floats
+from orthocal.engines.partitioned.cell_finder import CellFinder
 from orthocal.engines.partitioned.keys import keys_of, sampled
 from orthocal.engines.partitioned.partition_loss import Job, loss_of
 from orthocal.engines.partitioned.passes import each, reduced
@@ -21,6 +22,8 @@ from orthocal.losses import Loss, QuadraticLoss, joined, without_overlap
 from orthocal.maps import Map
 from orthocal.observations import as_numbers
 
+SPREAD_ERRORS = 6.0
+"""Standard errors of a quantile of the partitions that were looked at, within which that of all rows is sought."""
 SPREAD = 8
 """Partitions that a rough sketch looks at."""
 ROUGH_KEPT = 2**16
@@ -101,7 +104,7 @@ class Source:
 
     def cells(self, edges: Floats, *, bounded: bool = False) -> GridCells:
         """Return the sums of the cells between these edges."""
-        return reduced(self.table, _cells, GridCells.merge, self.job, self.map, edges, bounded)
+        return reduced(self.table, _cells, GridCells.merge, self.job, self.map, CellFinder.of(edges), bounded)
 
     @cached_property
     def grid(self) -> GridCells:
@@ -203,9 +206,9 @@ def _line(part: Any, job: Job, map_: Map | None, pivot: float) -> LineSums | Non
     return LineSums.of(prediction, loss, pivot) if len(prediction) else None
 
 
-def _cells(part: Any, job: Job, map_: Map | None, edges: Floats, bounded: bool) -> GridCells | None:
+def _cells(part: Any, job: Job, map_: Map | None, finder: CellFinder, bounded: bool) -> GridCells | None:
     prediction, loss = _quadratic(part, job, map_)
-    return GridCells.of(prediction, loss, edges, bounded=bounded) if len(prediction) else None
+    return GridCells.of(prediction, loss, finder, bounded=bounded) if len(prediction) else None
 
 
 def _drawn(part: Any, job: Job, map_: Map | None, share: float) -> tuple[Floats, Any] | None:
