@@ -44,6 +44,10 @@ Prediction = Annotated[
 Holdout = Annotated[
     str, option("--holdout", "Share of rows kept for the verdict, or a column of 1 and 0; 0 turns it off.")
 ]
+Within = Annotated[
+    str | None,
+    option("--within", "Columns of subgroups by comma, of numbers ranges; sex:age means their intersections.", COLUMNS),
+]
 Overwrite = Annotated[bool, option("--overwrite", "Replace the file if it exists.")]
 MapFile = Annotated[Path, typer.Argument(metavar="MAP", help="Map file written by calibrate.", show_default=False)]
 Seed = Annotated[int, option("--seed", "Seed of folds and learners.", LEARNING)]
@@ -216,6 +220,7 @@ class CalibrateOptions(Options):
         bool, option("--decisions", "Several arms: calibrate the gain promised for the arm that is chosen, too.")
     ] = False
     holdout: Holdout = "0.3"
+    within: Within = None
     exact: Annotated[
         bool | None, option("--exact/--no-exact", "Isotonic maps: of all rows, or on a fine grid.", ENGINE)
     ] = None
@@ -225,6 +230,7 @@ class CalibrateOptions(Options):
 class AssessOptions(Options):
     """Judge one or more columns of predicted effects."""
 
+    sensitivity: Annotated[bool, option("--sensitivity", "Say what unmeasured confounding could change.")] = False
     out: Out = Path("orthocal-assess")
 
 
