@@ -64,7 +64,10 @@ def line_evidence(prediction: Floats, loss: Loss) -> Evidence:
 def bend_evidence(prediction: Floats, loss: Loss, line: Floats, most: int) -> Floats:
     """Return half the score statistic of the 0, 1, ..., `most` smoothest bends against the best line."""
     pull = pull_of(loss, line)
-    rows = np.array([by_unit(loss, pull * bend) for bend in bends(prediction, loss.weight)[:most]])
+    found = [by_unit(loss, pull * bend) for bend in bends(prediction, loss.weight)[:most]]
+    if not found:  # few distinct predictions have none
+        return np.zeros(most + 1)
+    rows = np.array(found)
     return np.array([half_statistic(rows[:count]) for count in range(most + 1)])
 
 
