@@ -40,6 +40,7 @@ LAYERS = {
     "sql_text": 5,
     "plots": 6,
     "rival_plots": 6,
+    "verdict_plots": 6,
     "datasets": 6,
     "simulated_survival": 6,
     "simulated_arms": 5,

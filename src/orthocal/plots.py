@@ -14,11 +14,12 @@ from orthocal.assessment.bin_table import hull, reaches
 from orthocal.assessment.effect_band import EffectBand
 from orthocal.assessment.status import SHARE
 from orthocal.decisions.pictures import budget_curve, policy_values, top_shares
-from orthocal.drawing import ACCENT, GREY, INK
+from orthocal.drawing import ACCENT, GREY, INK, legend_above, marked_at
 from orthocal.drawing import axes_or_new as _axes
 from orthocal.errors import OrthocalError
 from orthocal.maps import Map
 from orthocal.rival_plots import leaderboard
+from orthocal.verdict_plots import calibration_errors, ranking
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -27,6 +28,7 @@ if TYPE_CHECKING:
 __all__ = [
     "before_and_after",
     "budget_curve",
+    "calibration_errors",
     "calibration_map",
     "contrasts",
     "decision_curve",
@@ -36,6 +38,7 @@ __all__ = [
     "overlap",
     "overlay",
     "policy_values",
+    "ranking",
     "reliability",
     "residuals",
     "shaded_band",
@@ -112,8 +115,7 @@ def calibration_map(fitted: Map, predictions: Any, ax: Axes | None = None, band:
     ax.plot(grid, grid, color=GREY, linewidth=1, linestyle=(0, (5, 3)), label="unchanged")
     ax.plot(grid, fitted.predict(grid), color=ACCENT, linewidth=2, label="map")
     ax.set(xlabel="prediction", ylabel="calibrated prediction")
-    ax.legend(frameon=False)
-    ax.spines[["top", "right"]].set_visible(False)
+    legend_above(ax, 3)
     return ax
 
 
@@ -162,12 +164,11 @@ def decision_curve(assessment: Assessment, ax: Axes | None = None) -> Axes:
     ax.plot(curve["cost"], curve["by_prediction"], color=ACCENT, linewidth=2, label="by prediction")
     ax.plot(curve["cost"], curve["everyone"], color=GREY, linewidth=1.4, linestyle="--", label="everyone")
     ax.axhline(0, color=GREY, linewidth=1, linestyle=":", label="no one")
-    ax.axvline(assessment.value.cost, color=INK, linewidth=0.8)
+    marked_at(ax, assessment.value.cost, "cost")
     low, high = float(curve["by_prediction"].min()), float(curve["by_prediction"].max())
     ax.set_ylim(min(low, 0) - 0.3 * (high - low), high + 0.15 * (high - low))
     ax.set(xlabel="cost of treating one", ylabel="net gain per row")
-    ax.legend(frameon=False)
-    ax.spines[["top", "right"]].set_visible(False)
+    legend_above(ax, 3)
     return ax
 
 
@@ -183,8 +184,7 @@ def overlap(assessment: Assessment, ax: Axes | None = None) -> Axes:
             own, bins=np.linspace(0, 1, 41).tolist(), histtype="step", density=True, label=name, linewidth=1.6, **style
         )
     ax.set(xlim=(0, 1), xlabel="propensity of the level they got", ylabel="density")
-    ax.legend(frameon=False)
-    ax.spines[["top", "right"]].set_visible(False)
+    legend_above(ax, len(assessment.overlap.levels))
     return ax
 
 
@@ -201,8 +201,7 @@ def survival_curves(assessment: Assessment, ax: Axes | None = None) -> Axes:
         ax.plot(times, np.append(1.0, mean), label=name, linewidth=1.6, **style)
         ax.fill_between(times, low, high, color=style["color"], alpha=0.15, linewidth=0)
     ax.set(xlim=(0, times[-1]), ylim=(0, 1), xlabel="time", ylabel="chance of no event")
-    ax.legend(frameon=False)
-    ax.spines[["top", "right"]].set_visible(False)
+    legend_above(ax, len(curves.arms))
     return ax
 
 

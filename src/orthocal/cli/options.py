@@ -156,6 +156,9 @@ class Options:
             "--fail-if", "Exit with code 3 at this status, miscalibrated or inconclusive; may be repeated.", RESULTS
         ),
     ] = None
+    since: Annotated[
+        Path | None, option("--since", "Earlier assessment.json; the page shows what has changed.", RESULTS)
+    ] = None
     learner: Annotated[
         str | None, option("--learner", "Kind of learner: boosting, linear, forest or stagewise.", LEARNING)
     ] = None
