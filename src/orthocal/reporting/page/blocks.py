@@ -9,6 +9,7 @@ import numpy as np
 
 from orthocal.assessment import Assessment
 from orthocal.assessment.effect_band import EffectBand
+from orthocal.assessment.parts import Value
 from orthocal.formats import between, estimate, number, off_by
 from orthocal.maps import Map
 from orthocal.reporting.page.document import Picture, Pictures, Slider, Table
@@ -159,13 +160,21 @@ def decision_picture(assessment: Assessment, name: str) -> Picture:
         "Net gain per row of treating where the prediction exceeds the cost, of treating everyone, and of treating no one; "
         "estimates, whose interval at the cost that was given stands below."
     )
-    ax, curve = plots.decision_curve(assessment, _axes(3.8)), value.curve
-    for place, cost in enumerate(curve["cost"]):
-        ax.axvline(cost, linewidth=7, alpha=0, gid=f"{TIP}{place}")
-    texts = tuple(_decided(*row) for row in zip(curve["cost"], curve["by_prediction"], curve["everyone"], strict=True))
-    slider = Slider("What if treating one cost", texts, int(np.argmin(np.abs(curve["cost"] - value.cost))))
+    ax, steps = plots.decision_curve(assessment, _axes(3.8)), _decisions(value)
+    for place, (cost, _, _) in enumerate(steps):
+        ax.axvline(cost, linewidth=7, alpha=0, zorder=9, gid=f"{TIP}{place}")
+    texts = tuple(_decided(*step) for step in steps)
+    start = [cost for cost, _, _ in steps].index(value.cost)
+    slider = Slider("What if treating one person cost more, or less?", texts, start)
     table = decision_table(assessment)
     return _of(ax, words, caption, f"decision-{name}", tips=texts, table=table, slider=slider)
+
+
+def _decisions(value: Value) -> list[tuple[float, float, float]]:
+    """Return costs with the net gains of treating by prediction and of treating everyone: the curve, and the cost given."""
+    columns = (value.curve[name].tolist() for name in ("cost", "by_prediction", "everyone"))
+    drawn = {cost: (cost, gain, everyone) for cost, gain, everyone in zip(*columns, strict=True)}
+    return sorted({**drawn, value.cost: (value.cost, value.value, value.treating_everyone)}.values())
 
 
 def _decided(cost: float, by_prediction: float, everyone: float) -> str:
@@ -213,9 +222,11 @@ def _axes(height: float) -> Axes:
 
 def _hints(ax: Axes, across: Iterable[float], up: Iterable[float]) -> None:
     """Lay a mark over each point that is not seen, but can be pointed at."""
+    from orthocal.drawing import INK
+
     limits = ax.get_xlim(), ax.get_ylim()
     for place, point in enumerate(zip(across, up, strict=True)):
-        ax.plot(*[[end] for end in point], "o", markersize=15, color="#1b1b1b", alpha=0, gid=f"{TIP}{place}")
+        ax.plot(*[[end] for end in point], "o", markersize=15, color=INK, alpha=0, zorder=9, gid=f"{TIP}{place}")
     ax.set(xlim=limits[0], ylim=limits[1])
 
 

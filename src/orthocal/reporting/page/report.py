@@ -27,10 +27,11 @@ from orthocal.reporting.page.sections import (
     subgroup_sections,
     use_section,
 )
-from orthocal.reporting.page.since import with_changes
+from orthocal.reporting.page.since import earlier_record, with_changes
 from orthocal.reporting.page.tables import calibrations_table, figures_table, shown_figures
 from orthocal.reporting.page.top import TONES, calibration_cards, capital, checks_marks, verdict_cards
 from orthocal.study import Calibration
+from orthocal.study.recommendation import USE_CALIBRATED, USE_PREDICTION
 
 TITLE = "Can this model of causal effects be believed?"
 
@@ -81,8 +82,10 @@ def report_page(
     since: str | Path | Mapping[str, Any] | None = None,
 ) -> Page:
     """Return the page of a verdict or of a calibration, or of several of a kind."""
-    found = _page_of(assessments, title, dict(how or {}))
-    return found if since is None else with_changes(found, since, assessments)
+    if since is None:
+        return _page_of(assessments, title, dict(how or {}))
+    earlier_record(since)  # refused before anything is drawn
+    return with_changes(_page_of(assessments, title, dict(how or {})), since, assessments)
 
 
 def _page_of(found: Any, title: str, how: dict[str, str]) -> Page:
@@ -155,7 +158,10 @@ def _part(name: str, sections: list[Section]) -> list[Section]:
 
 def _several_calibrations(title: str, done: Mapping[str, Calibration], how: dict[str, str]) -> Page:
     """One page for several calibrations: side by side, then each in turn."""
-    usable = [name for name, one in done.items() if TONES[one.recommendation.action] == "good"]
+    actions: dict[str, list[str]] = {}
+    for name, one in done.items():
+        actions.setdefault(one.recommendation.action, []).append(name)
+    usable = [*actions.get(USE_PREDICTION, ()), *actions.get(USE_CALIBRATED, ())]
     marks = tuple(
         (
             TONES[one.recommendation.action],
@@ -171,16 +177,18 @@ def _several_calibrations(title: str, done: Mapping[str, Calibration], how: dict
         sections += _part(name, _job_sections(one, f"model-{place}-"))
     return Page(
         title=title,
-        mark=f"{len(usable)} of {len(done)} models: a way to use them was found",
+        mark=f"{len(usable)} of {len(done)} models can be used",
         tone="good" if usable else "open",
-        lead="\n".join(f"{name}: {one.recommendation.action}." for name, one in done.items()),
+        lead="\n".join(f"{capital(action)}: {', '.join(names)}." for action, names in actions.items()),
         top=(Marked(marks),),
         sections=(*sections, how_section(next(iter(done.values())).before, how)),
         foot=foot(),
     )
 
 
-CHOOSE = "Which of them is better, `Study.choose` tells by paired differences of their losses on the same rows."
+CHOOSE = (
+    "To choose among them, compare their losses on the same rows, pair by pair: `Study.choose`, or `orthocal choose`."
+)
 
 
 def _verdicts(done: Calibration) -> dict[str, Assessment]:

@@ -11,6 +11,7 @@ from typing import Any, TypeAlias
 from orthocal.errors import OrthocalError
 from orthocal.formats import estimate, number
 from orthocal.reporting.page.document import Block, Marked, Page, Section, Table, Text
+from orthocal.reporting.page.tables import file_of
 from orthocal.reporting.page.top import TONES
 
 Record: TypeAlias = Mapping[str, Any]
@@ -120,7 +121,7 @@ def _tables(then: Record, now: Record) -> Iterator[Block]:
         yield from _differences(old[name], new[name])
         rows = tuple(_rows(old[name], new[name]))
         caption = f"Then and now: {name}"
-        yield Table(caption, ("", "then", "now", "what has changed"), rows, words=1, file=f"since-{name}.csv")
+        yield Table(caption, ("", "then", "now", "what has changed"), rows, words=1, file=file_of("since", name))
 
 
 def _differences(then: Record, now: Record) -> Iterator[Block]:
