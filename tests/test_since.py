@@ -74,7 +74,7 @@ def test_the_file_that_was_written_is_read_again(done, tmp_path):
     (tmp_path / "assessment.json").write_text(json.dumps({**done.to_dict(), "map": {"date": "2026-01-31"}}))
     report(done, tmp_path / "page.html", since=tmp_path / "assessment.json")
     page = (tmp_path / "page.html").read_text()
-    assert "Then: assessment.json of 2026-01-31, by orthocal " in page
+    assert "Then: an earlier verdict of 2026-01-31, by orthocal " in page
     assert page.index("Then and now: after") < page.index("What was found</h2>")
 
 

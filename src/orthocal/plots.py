@@ -14,12 +14,12 @@ from orthocal.assessment.bin_table import hull, reaches
 from orthocal.assessment.effect_band import EffectBand
 from orthocal.assessment.status import SHARE
 from orthocal.decisions.pictures import budget_curve, policy_values, top_shares
-from orthocal.drawing import ACCENT, GREY, INK, legend_above, marked_at
+from orthocal.drawing import ACCENT, GREY, INK, marked_at
 from orthocal.drawing import axes_or_new as _axes
 from orthocal.errors import OrthocalError
 from orthocal.maps import Map
 from orthocal.rival_plots import leaderboard
-from orthocal.verdict_plots import calibration_errors, ranking
+from orthocal.verdict_plots import calibration_errors, ranked_effects
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -38,7 +38,7 @@ __all__ = [
     "overlap",
     "overlay",
     "policy_values",
-    "ranking",
+    "ranked_effects",
     "reliability",
     "residuals",
     "shaded_band",
@@ -115,7 +115,8 @@ def calibration_map(fitted: Map, predictions: Any, ax: Axes | None = None, band:
     ax.plot(grid, grid, color=GREY, linewidth=1, linestyle=(0, (5, 3)), label="unchanged")
     ax.plot(grid, fitted.predict(grid), color=ACCENT, linewidth=2, label="map")
     ax.set(xlabel="prediction", ylabel="calibrated prediction")
-    legend_above(ax, 3)
+    ax.legend(frameon=False)
+    ax.spines[["top", "right"]].set_visible(False)
     return ax
 
 
@@ -168,7 +169,8 @@ def decision_curve(assessment: Assessment, ax: Axes | None = None) -> Axes:
     low, high = float(curve["by_prediction"].min()), float(curve["by_prediction"].max())
     ax.set_ylim(min(low, 0) - 0.3 * (high - low), high + 0.15 * (high - low))
     ax.set(xlabel="cost of treating one", ylabel="net gain per row")
-    legend_above(ax, 3)
+    ax.legend(frameon=False)
+    ax.spines[["top", "right"]].set_visible(False)
     return ax
 
 
@@ -184,7 +186,8 @@ def overlap(assessment: Assessment, ax: Axes | None = None) -> Axes:
             own, bins=np.linspace(0, 1, 41).tolist(), histtype="step", density=True, label=name, linewidth=1.6, **style
         )
     ax.set(xlim=(0, 1), xlabel="propensity of the level they got", ylabel="density")
-    legend_above(ax, len(assessment.overlap.levels))
+    ax.legend(frameon=False)
+    ax.spines[["top", "right"]].set_visible(False)
     return ax
 
 
@@ -201,7 +204,8 @@ def survival_curves(assessment: Assessment, ax: Axes | None = None) -> Axes:
         ax.plot(times, np.append(1.0, mean), label=name, linewidth=1.6, **style)
         ax.fill_between(times, low, high, color=style["color"], alpha=0.15, linewidth=0)
     ax.set(xlim=(0, times[-1]), ylim=(0, 1), xlabel="time", ylabel="chance of no event")
-    legend_above(ax, len(curves.arms))
+    ax.legend(frameon=False)
+    ax.spines[["top", "right"]].set_visible(False)
     return ax
 
 

@@ -50,7 +50,7 @@ def _tolerances(ax: Axes, tolerances: list[float]) -> None:
         ax.text(tolerances[0], top, " tolerance ", fontsize="small", color=GREY, ha=side, va="bottom")
 
 
-def ranking(assessment: Assessment, ax: Axes | None = None) -> Axes:
+def ranked_effects(assessment: Assessment, ax: Axes | None = None) -> Axes:
     """Draw the estimated effect of people from the highest prediction down, bin by bin, with intervals, and the average.
 
     A prediction that ranks shows marks that fall from left to right. Bins of a ratio effect without an estimate are left out.

@@ -119,7 +119,7 @@ def ranking_picture(assessment: Assessment, name: str) -> Picture:
     from orthocal import plots
 
     table = ranking_table(assessment)
-    ax, bins = plots.ranking(assessment, _axes(3.6)), assessment.bins
+    ax, bins = plots.ranked_effects(assessment, _axes(3.6)), assessment.bins
     share = 100 * np.cumsum(bins["n"][::-1]) / bins["n"].sum()
     _hints(ax, share - 50 * bins["n"][::-1] / bins["n"].sum(), bins["target"][::-1])
     tips = [f"People {row[0]} by prediction: estimated effect {row[3]}, predicted {row[2]}." for row in table.rows]
@@ -240,6 +240,11 @@ def _of(
     table: Table | None = None,
     slider: Slider | None = None,
 ) -> Picture:
+    from orthocal.drawing import legend_above
+
+    legend = ax.get_legend()
+    if legend is not None:
+        legend_above(ax, len(legend.get_texts()))
     return picture(ax.figure, words, caption, name, table=table, tips=tips, slider=slider)  # type: ignore[arg-type]
 
 

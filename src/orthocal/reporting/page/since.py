@@ -15,14 +15,14 @@ from orthocal.reporting.page.tables import file_of
 from orthocal.reporting.page.top import TONES
 
 Record: TypeAlias = Mapping[str, Any]
-Estimate: TypeAlias = "tuple[float | None, tuple[float, float] | None]"
+WithInterval: TypeAlias = "tuple[float | None, tuple[float, float] | None]"
 """A number and its interval, as far as there are any."""
 
 
 def with_changes(page: Page, since: str | Path | Record, found: Any) -> Page:
     """Return the page with a first section on what has changed since an earlier verdict."""
     then, now = earlier_record(since), _record_of(found)
-    blocks = (*_introduction(since, then), *_marks(then, now), *_tables(then, now))
+    blocks = (*_introduction(then), *_marks(then, now), *_tables(then, now))
     return replace(page, sections=(Section("Since last time", blocks), *page.sections))
 
 
@@ -70,13 +70,12 @@ def verdicts_in(record: Record, name: str = "") -> Iterator[tuple[str, Record]]:
             yield from verdicts_in(value, f"{name}, {key}" if name else str(key))
 
 
-def _introduction(since: str | Path | Record, then: Record) -> Iterator[Block]:
+def _introduction(then: Record) -> Iterator[Block]:
     """Say which earlier verdict it is."""
     about = then.get("map", {})
     date = f" of {about['date']}" if isinstance(about, Mapping) and "date" in about else ""
     version = f", by orthocal {then['orthocal']}" if isinstance(then.get("orthocal"), str) else ""
-    where = "the record that was given" if isinstance(since, Mapping) else Path(since).name
-    yield Text(f"Then: {where}{date}{version}. Now: this page.")
+    yield Text(f"Then: an earlier verdict{date}{version}. Now: this page.")
 
 
 def _marks(then: Record, now: Record) -> Iterator[Block]:
@@ -145,11 +144,11 @@ def _rows(then: Record, now: Record) -> Iterator[tuple[str, str, str, str]]:
             yield (name, _shown(old), _shown(new), _change(old, new))
 
 
-def _shown(one: Estimate) -> str:
+def _shown(one: WithInterval) -> str:
     return "" if one[0] is None else estimate(*one)
 
 
-def _change(old: Estimate, new: Estimate) -> str:
+def _change(old: WithInterval, new: WithInterval) -> str:
     """Say in words by how much a figure has moved, and whether the intervals of then and now overlap."""
     if old[0] is None or new[0] is None:
         return "only now" if old[0] is None else "only then"
@@ -167,23 +166,23 @@ SAME = 1e-9
 """Relative difference below which figures are the same."""
 
 
-def _at(*path: str) -> Callable[[Record], Estimate]:
+def _at(*path: str) -> Callable[[Record], WithInterval]:
     """Return how to find a number, and the interval beside it, in a verdict."""
 
-    def get(verdict: Record) -> Estimate:
+    def get(verdict: Record) -> WithInterval:
         inside: Any = verdict
         for key in path[:-1]:
             inside = (inside or {}).get(key)
         if not isinstance(inside, Mapping) or inside.get(path[-1]) is None:
             return None, None
-        ends = inside.get("interval") if path[-1] in WITH_INTERVAL else None
+        ends = inside.get("interval") if path[-1] in HAVE_INTERVALS else None
         return float(inside[path[-1]]), None if ends is None else (float(ends[0]), float(ends[1]))
 
     return get
 
 
-WITH_INTERVAL = ("error", "effect", "value")
-FIGURES: dict[str, Callable[[Record], Estimate]] = {
+HAVE_INTERVALS = ("error", "effect", "value")
+FIGURES: dict[str, Callable[[Record], WithInterval]] = {
     "calibration error": _at("error"),
     "tolerance": _at("tolerance"),
     "rows judged": _at("rows"),
