@@ -47,6 +47,8 @@ __all__ = [
 ]
 
 MOST_COLUMNS = 3
+PROPENSITIES = np.linspace(0, 1, 41)
+"""Edges of the bins in which propensities are counted."""
 
 
 def reliability(
@@ -175,17 +177,15 @@ def decision_curve(assessment: Assessment, ax: Axes | None = None) -> Axes:
 
 
 def overlap(assessment: Assessment, ax: Axes | None = None) -> Axes:
-    """Draw the propensities of those who got each level."""
+    """Draw the propensities of those who got each treatment."""
     if assessment.overlap is None or not assessment.overlap.levels:
         raise OrthocalError("This effect has no propensities to draw.")
     ax = _axes(ax, (5.6, 3.8))
     styles: list[dict[str, Any]] = [{"color": ACCENT, "linestyle": "-"}, {"color": INK, "linestyle": "--"}]
     for style, (name, (got, propensity)) in zip(styles * 2, assessment.overlap.levels.items(), strict=False):
         own = propensity[got]
-        ax.hist(
-            own, bins=np.linspace(0, 1, 41).tolist(), histtype="step", density=True, label=name, linewidth=1.6, **style
-        )
-    ax.set(xlim=(0, 1), xlabel="propensity of the level they got", ylabel="density")
+        ax.hist(own, bins=PROPENSITIES.tolist(), histtype="step", density=True, label=name, linewidth=1.6, **style)
+    ax.set(xlim=(0, 1), xlabel="propensity of the treatment received", ylabel="density")
     ax.legend(frameon=False)
     ax.spines[["top", "right"]].set_visible(False)
     return ax

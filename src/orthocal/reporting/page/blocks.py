@@ -196,7 +196,7 @@ def overlap_picture(assessment: Assessment, name: str) -> Picture:
     caption = (
         "Propensities of the treatment people received: mass near 0 means that some rows had hardly any chance of it."
     )
-    ax, table = plots.overlap(assessment, _axes(3.5)), propensities_table(spread)
+    ax, table = plots.overlap(assessment, _axes(3.5)), propensities_table(spread, plots.PROPENSITIES)
     return _of(ax, f"Propensities, {words}.", caption, f"overlap-{name}", table=table)
 
 

@@ -187,7 +187,7 @@ def _several_calibrations(title: str, done: Mapping[str, Calibration], how: dict
 
 
 CHOOSE = (
-    "To choose among them, compare their losses on the same rows, pair by pair: `Study.choose`, or `orthocal choose`."
+    "To choose among them, compare their losses on the same rows, pair by pair, with Study.choose or orthocal choose."
 )
 
 

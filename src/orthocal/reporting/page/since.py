@@ -116,11 +116,21 @@ def _tables(then: Record, now: Record) -> Iterator[Block]:
     shared = [name for name in new if name in old]
     if not shared:
         yield Text(f"No verdict of now has the name of one of then ({', '.join(old)}): there is nothing to compare.")
+    if shared:
+        yield Marked(tuple(_in_words(name, old[name], new[name]) for name in shared))
     for name in shared:
         yield from _differences(old[name], new[name])
         rows = tuple(_rows(old[name], new[name]))
         caption = f"Then and now: {name}"
         yield Table(caption, ("", "then", "now", "what has changed"), rows, words=1, file=file_of("since", name))
+
+
+def _in_words(name: str, then: Record, now: Record) -> tuple[str, str, str]:
+    """Return a mark and a sentence on status and error."""
+    statuses = str(then.get("status")), str(now.get("status"))
+    moved = f"{statuses[1]}, as then" if statuses[0] == statuses[1] else f"{statuses[0]} then, {statuses[1]} now"
+    error = _change(FIGURES["calibration error"](then), FIGURES["calibration error"](now))
+    return TONES.get(statuses[1], "open"), f"{name[0].upper()}{name[1:]}:", f"{moved}. The error is {error}."
 
 
 def _differences(then: Record, now: Record) -> Iterator[Block]:

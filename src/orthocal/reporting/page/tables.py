@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from orthocal.arrays import Floats
 from orthocal.assessment import Assessment
 from orthocal.assessment.effect_band import EffectBand
 from orthocal.assessment.parts import Check, Group
@@ -166,14 +167,19 @@ def decision_table(assessment: Assessment) -> Table:
     return Table("Net gain per row over costs", header, rows, file="decisions.csv", figures=csv_of_columns(curve))
 
 
-def propensities_table(overlap: Overlap) -> Table:
-    """Return how many rows of each treatment have which propensity."""
-    edges = np.linspace(0, 1, 21)
+def propensities_table(overlap: Overlap, edges: Floats) -> Table:
+    """Return how many rows of each treatment have which propensity, from the lowest to the highest that there is."""
     counts = {name: np.histogram(own[got], edges)[0] for name, (got, own) in overlap.levels.items()}
-    columns = {"from": edges[:-1], "to": edges[1:], **counts}
+    some = np.flatnonzero(np.sum(list(counts.values()), axis=0))
+    shown = slice(some[0], some[-1] + 1)
+    columns = {
+        "from": edges[:-1][shown],
+        "to": edges[1:][shown],
+        **{name: all_[shown] for name, all_ in counts.items()},
+    }
     rows = tuple(
-        (f"{low:.2f} to {low + 0.05:.2f}", *(f"{count:,}" for count in row))
-        for low, *row in zip(edges[:-1], *counts.values(), strict=True)
+        (f"{low:.3g} to {high:.3g}", *(f"{count:,}" for count in row))
+        for low, high, *row in zip(*columns.values(), strict=True)
     )
     header = ("propensity of the treatment received", *(f"rows, {name}" for name in counts))
     return Table("Propensities", header, rows, file="propensities.csv", figures=csv_of_columns(columns))
