@@ -85,7 +85,7 @@ def test_a_page_says_what_has_changed_since_last_time(data_csv, tmp_path, capsys
     arguments = ["calibrate", data_csv, *COMMON, "--prediction", "tau", "--propensity", "0.5", "--covariates", "all"]
     since = ["--since", tmp_path / "out" / "assessment.json"]
     assert run(*arguments, *since, "--out", tmp_path / "none") == 2
-    assert "`since` must be a file that can be read" in capsys.readouterr().err
+    assert "`--since` must be a file that can be read" in capsys.readouterr().err
     assert not (tmp_path / "none").exists()
     assert run(*arguments, "--out", tmp_path / "out") == 0
     assert "Since last time" not in (tmp_path / "out" / "report.html").read_text()

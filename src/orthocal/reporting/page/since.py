@@ -41,7 +41,9 @@ def _read(path: Path) -> Any:
     try:
         return json.loads(path.read_text(encoding="utf-8"))
     except OSError:
-        raise OrthocalError(f"`since` must be a file that can be read; {path} is none.") from None
+        raise OrthocalError(
+            f"`since` must be a file that can be read; {path} is missing or cannot be opened."
+        ) from None
     except ValueError:
         raise OrthocalError(f"`since` must be JSON, an earlier assessment.json; {path} is not.") from None
 
