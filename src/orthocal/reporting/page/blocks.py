@@ -43,7 +43,7 @@ def errors_picture(verdicts: Mapping[str, Assessment], name: str = "errors") -> 
     ax = plots.calibration_errors(verdicts, _axes(0.75 + 0.42 * len(verdicts)))
     tips = [_error_in_words(one, verdict) for one, verdict in verdicts.items()]
     _hints(ax, [verdict.error for verdict in verdicts.values()], list(range(len(verdicts)))[::-1])
-    caption = "Calibration errors with intervals: calibrated where the whole interval is within the tolerance."
+    caption = "Calibration errors with intervals, beside the tolerance: an error as large would matter."
     return _of(ax, " ".join(tips), caption, name, tips=tips, table=errors_table(verdicts))
 
 

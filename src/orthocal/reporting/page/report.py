@@ -97,7 +97,7 @@ def _page_of(found: Any, title: str, how: dict[str, str]) -> Page:
     if len(kinds) != 1 or not kinds <= {Assessment, Calibration}:
         raise OrthocalError(
             "`assessments` must be an Assessment, a Calibration, or a mapping of names to one kind of these; it is "
-            f"{_kind(found)}."
+            f"{_kind(found)}. What is of several arms has a method `report`."
         )
     if len(found) == 1:
         ((name, only),) = found.items()

@@ -57,7 +57,6 @@
     mark.addEventListener("pointerenter", () => show(mark, text));
     mark.addEventListener("pointerleave", () => { hint.hidden = true; });
   });
-  addEventListener("scroll", () => { hint.hidden = true; }, { passive: true });
 
   // Sliders: walk along a drawing, say what holds there, and mark the place.
   all(".slider").forEach((slider) => {
