@@ -44,6 +44,10 @@ Prediction = Annotated[
 Holdout = Annotated[
     str, option("--holdout", "Share of rows kept for the verdict, or a column of 1 and 0; 0 turns it off.")
 ]
+Within = Annotated[
+    str | None,
+    option("--within", "Columns of subgroups by comma, of numbers ranges; sex:age means their intersections.", COLUMNS),
+]
 Overwrite = Annotated[bool, option("--overwrite", "Replace the file if it exists.")]
 MapFile = Annotated[Path, typer.Argument(metavar="MAP", help="Map file written by calibrate.", show_default=False)]
 Seed = Annotated[int, option("--seed", "Seed of folds and learners.", LEARNING)]
@@ -156,9 +160,7 @@ class Options:
             "--fail-if", "Exit with code 3 at this status, miscalibrated or inconclusive; may be repeated.", RESULTS
         ),
     ] = None
-    since: Annotated[
-        Path | None, option("--since", "Earlier assessment.json; the page shows what has changed.", RESULTS)
-    ] = None
+    since: Annotated[Path | None, option("--since", "Earlier assessment.json to compare with.", RESULTS)] = None
     learner: Annotated[
         str | None, option("--learner", "Kind of learner: boosting, linear, forest or stagewise.", LEARNING)
     ] = None
@@ -219,6 +221,7 @@ class CalibrateOptions(Options):
         bool, option("--decisions", "Several arms: calibrate the gain promised for the arm that is chosen, too.")
     ] = False
     holdout: Holdout = "0.3"
+    within: Within = None
     exact: Annotated[
         bool | None, option("--exact/--no-exact", "Isotonic maps: of all rows, or on a fine grid.", ENGINE)
     ] = None
@@ -228,6 +231,7 @@ class CalibrateOptions(Options):
 class AssessOptions(Options):
     """Judge one or more columns of predicted effects."""
 
+    sensitivity: Annotated[bool, option("--sensitivity", "Say what unmeasured confounding could change.")] = False
     out: Out = Path("orthocal-assess")
 
 

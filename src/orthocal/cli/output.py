@@ -19,6 +19,7 @@ from orthocal.files.tables import file_names
 from orthocal.mapfile import write_text
 from orthocal.reporting.calibrations import checks_in_words
 from orthocal.reporting.page import report
+from orthocal.sensitivity import Sensitivity
 from orthocal.study import ArmsAssessment, ArmsCalibration, Calibration
 
 ALWAYS = ("report.html", "map.json", "assessment.json")
@@ -75,14 +76,20 @@ def statuses_of(found: Any) -> list[str]:
 
 
 def write_assessments(
-    found: Any, folder: Path, title: str, how: Mapping[str, str], since: Any = None
+    found: Any,
+    folder: Path,
+    title: str,
+    how: Mapping[str, str],
+    strengths: Mapping[str, Sensitivity],
+    since: Any = None,
 ) -> dict[str, Any]:
     """Write the report, the verdicts as JSON, which is returned, and a picture of each."""
     verdicts = verdicts_of(found)
     record: dict[str, Any] = (
         found.to_dict() if hasattr(found, "to_dict") else {name: one.to_dict() for name, one in found.items()}
     )
-    report(verdicts, folder / "report.html", title=title, how=how, since=since)
+    record |= {"sensitivity": {name: one.to_dict() for name, one in strengths.items()}} if strengths else {}
+    report(verdicts, folder / "report.html", title=title, how=how, sensitivity=strengths, since=since)
     write_json(record, folder / "assessment.json")
     for file, (name, verdict) in zip(pictures(verdicts), verdicts.items(), strict=True):
         draw(verdict, folder / file, name)
@@ -105,7 +112,7 @@ def write_pictures(done: Any, folder: Path, title: str) -> None:
     draw(done.before, folder / "before.png", title)
     if done.after is not None:
         draw(done.after, folder / "after.png", title)
-        plots.before_and_after(done.before, done.after, title=_plain(title)).savefig(
+        plots.before_and_after(done.before, done.after, title=_plain(title), band=done.band_or_none).savefig(
             folder / "before-after.png", dpi=150
         )
 

@@ -13,6 +13,7 @@ from orthocal.assessment import Assessment
 from orthocal.assessment.effect_band import EffectBand
 from orthocal.assessment.parts import Check
 from orthocal.calibrators import Calibrator
+from orthocal.calibrators.within import GroupsWithin
 from orthocal.engines.protocol import require_share
 from orthocal.errors import OrthocalError
 from orthocal.maps import Map
@@ -73,6 +74,13 @@ class DaskStudyRows:
         require_columns_in(self.columns, dict.fromkeys(by, "subgroup"))
         return {name: name for name in by}
 
+    def groups_within(self, within: Any) -> GroupsWithin:
+        """Refuse: groups are shifted and tested in memory."""
+        raise OrthocalError(
+            f"`within` must have rows in memory; it is {within!r}, and this study's are on Dask. Take a sample: "
+            "Study(frame.sample(frac=0.01).compute(), ...)."
+        )
+
     def held_out(self, holdout: Any) -> float | str:
         """Return the share of rows held out, or the column that says which."""
         if isinstance(holdout, str):
@@ -113,6 +121,11 @@ class DaskStudyRows:
         """Checks of what a verdict found."""
         return checks_of_verdict(verdict)
 
+    def checks_of_map(self, map_: Map, prediction: str, bins: Floats | None, level: float) -> tuple[Check, ...]:
+        """Return none: a band takes rows in memory."""
+        del map_, prediction, bins, level
+        return ()
+
     def warn_if_shipped(self, prediction: str) -> None:
         """Say nothing: a column does not tell where it comes from."""
 
@@ -123,6 +136,13 @@ class DaskStudyRows:
         """Refuse: rivals are judged row by row."""
         raise OrthocalError(
             "Choices and policies must have rows in memory; this study's are on Dask. Take a sample: "
+            "Study(frame.sample(frac=0.01).compute(), ...)."
+        )
+
+    def require_sensitivity(self) -> None:
+        """Refuse: nuisances are learnt again, and tails beside them."""
+        raise OrthocalError(
+            "Sensitivity to unmeasured confounding must have rows in memory; this study's are on Dask. Take a sample: "
             "Study(frame.sample(frac=0.01).compute(), ...)."
         )
 

@@ -10,11 +10,13 @@ import numpy as np
 from orthocal.assessment import Assessment
 from orthocal.assessment.effect_band import EffectBand
 from orthocal.assessment.parts import Value
-from orthocal.formats import between, estimate, number, off_by
+from orthocal.formats import between, estimate, number, off_by, percent
+from orthocal.group_maps import GroupMap
 from orthocal.maps import Map
 from orthocal.reporting.page.document import Picture, Pictures, Slider, Table
 from orthocal.reporting.page.render import TIP, picture
 from orthocal.reporting.page.tables import (
+    base_of,
     bins_table,
     decision_table,
     errors_table,
@@ -40,11 +42,11 @@ def errors_picture(verdicts: Mapping[str, Assessment], name: str = "errors") -> 
     """Draw the error of each verdict beside its tolerance."""
     from orthocal import plots
 
-    ax = plots.calibration_errors(verdicts, _axes(0.75 + 0.42 * len(verdicts)))
+    ax = plots.calibration_errors(verdicts, axes_for_page(0.75 + 0.42 * len(verdicts)))
     tips = [_error_in_words(one, verdict) for one, verdict in verdicts.items()]
     _hints(ax, [verdict.error for verdict in verdicts.values()], list(range(len(verdicts)))[::-1])
     caption = "Calibration errors with intervals, beside the tolerance: an error as large would matter."
-    return _of(ax, " ".join(tips), caption, name, tips=tips, table=errors_table(verdicts))
+    return picture_of(ax, " ".join(tips), caption, name, tips=tips, table=errors_table(verdicts))
 
 
 def _error_in_words(name: str, verdict: Assessment) -> str:
@@ -52,31 +54,45 @@ def _error_in_words(name: str, verdict: Assessment) -> str:
     return f"{name}: error {error}, tolerance {number(verdict.tolerance)}, {verdict.status}."
 
 
-def before_after_pictures(before: Assessment, after: Assessment, place: str = "reliability") -> Pictures:
-    """Draw two reliability curves on the same scale; pictures of one page differ by their place."""
+def before_after_pictures(
+    before: Assessment, after: Assessment, place: str = "reliability", band: EffectBand | None = None
+) -> Pictures:
+    """Draw two reliability curves on the same scale; pictures of one page differ by their place.
+
+    The band is of predictions before calibration, and drawn there.
+    """
     from orthocal import plots
     from orthocal.drawing import GREY
 
     axes = [
-        plots.reliability(before, _axes(WIDTH), title="before", color=GREY, marker="s"),
-        plots.reliability(after, _axes(WIDTH), title="after"),
+        plots.reliability(before, axes_for_page(WIDTH), title="before", color=GREY, marker="s", band=band),
+        plots.reliability(after, axes_for_page(WIDTH), title="after"),
     ]
     plots.on_one_scale(axes, square=before.curve is not None)
+    caption = f"{HOW_TO_READ}{about_band(band)}"
     drawn = [
-        _bins_picture(ax, verdict, name, f"{place}-{name}")
+        _bins_picture(ax, verdict, name, f"{place}-{name}", caption)
         for ax, (name, verdict) in zip(axes, {"before": before, "after": after}.items(), strict=True)
     ]
-    return Pictures(tuple(drawn), HOW_TO_READ)
+    return Pictures(tuple(drawn), caption)
 
 
-def reliability_picture(assessment: Assessment, name: str) -> Picture:
-    """Draw one reliability curve."""
+def reliability_picture(assessment: Assessment, name: str, band: EffectBand | None = None) -> Picture:
+    """Draw one reliability curve, over the band of the average effect where there is one."""
     from orthocal import plots
 
-    return _bins_picture(plots.reliability(assessment, _axes(WIDTH)), assessment, "", f"reliability-{name}")
+    ax, caption = plots.reliability(assessment, axes_for_page(WIDTH), band=band), f"{HOW_TO_READ}{about_band(band)}"
+    return _bins_picture(ax, assessment, "", f"reliability-{name}", caption)
 
 
-def _bins_picture(ax: Axes, verdict: Assessment, title: str, name: str) -> Picture:
+def about_band(band: EffectBand | None) -> str:
+    """Return what the shaded band of a picture is; nothing where there is none."""
+    if band is None:
+        return ""
+    return f" Shaded: {percent(band.level)} band, from all rows, {band.meaning}; it holds for all predictions at once."
+
+
+def _bins_picture(ax: Axes, verdict: Assessment, title: str, name: str, caption: str) -> Picture:
     bins = verdict.bins
     _hints(ax, bins["prediction"], bins["target"] if verdict.curve is not None else -bins["residual"])
     tips = [
@@ -87,11 +103,19 @@ def _bins_picture(ax: Axes, verdict: Assessment, title: str, name: str) -> Pictu
         )
     ]
     words = f"{title}: {_bins_in_words(verdict)}." if title else f"{_bins_in_words(verdict)}."
-    return _of(ax, words, HOW_TO_READ, name, tips=tips, table=bins_table(verdict, title))
+    _without_legend(ax)
+    return picture_of(ax, words, caption, name, tips=tips, table=bins_table(verdict, title))
 
 
 def _gap(gap: float, low: float, high: float) -> str:
     return f"; gap {number(gap)} ({between((low, high))})" if low <= high else ""
+
+
+def _without_legend(ax: Axes) -> None:
+    """Take the legend away where the caption says what is drawn."""
+    legend = ax.get_legend()
+    if legend is not None:
+        legend.remove()
 
 
 def map_picture(fitted: Map, assessment: Assessment, band: EffectBand | None = None, name: str = "map") -> Picture:
@@ -100,18 +124,20 @@ def map_picture(fitted: Map, assessment: Assessment, band: EffectBand | None = N
 
     predictions = assessment.predictions
     low, high = float(predictions[0]), float(predictions[-1])
-    ends = fitted.predict([low, high])
+    base = base_of(fitted)
+    ends = base([low, high])
     words = f"The map takes a prediction of {low:.4g} to {ends[0]:.4g} and one of {high:.4g} to {ends[1]:.4g}."
     caption = "Calibrated against original prediction; the dashed line leaves predictions as they are."
-    if band is not None:
-        caption += f" Shaded: {100 * band.level:g}% band {band.meaning}; it holds for all predictions at once."
+    if isinstance(fitted, GroupMap):
+        caption += " What is added in subgroups comes on top; see the table of shifts."
+    caption += about_band(band)
     table = map_table(fitted, assessment, band)
-    ax = plots.calibration_map(fitted, predictions, _axes(4.0), band=band)
+    ax = plots.calibration_map(fitted, predictions, axes_for_page(4.0), band=band)
     grid = np.linspace(low, high, len(table.rows))
-    _hints(ax, grid, np.asarray(fitted.predict(grid)))
+    _hints(ax, grid, np.asarray(base(grid)))
     bands = [f"; band {row[2] or 'open'} to {row[3] or 'open'}" if band is not None else "" for row in table.rows]
     tips = [f"{row[0]} becomes {row[1]}{ends}." for row, ends in zip(table.rows, bands, strict=True)]
-    return _of(ax, words, caption, name, tips=tips, table=table)
+    return picture_of(ax, words, caption, name, tips=tips, table=table)
 
 
 def ranking_picture(assessment: Assessment, name: str) -> Picture:
@@ -119,7 +145,7 @@ def ranking_picture(assessment: Assessment, name: str) -> Picture:
     from orthocal import plots
 
     table = ranking_table(assessment)
-    ax, bins = plots.ranked_effects(assessment, _axes(3.6)), assessment.bins
+    ax, bins = plots.ranked_effects(assessment, axes_for_page(3.6)), assessment.bins
     share = 100 * np.cumsum(bins["n"][::-1]) / bins["n"].sum()
     _hints(ax, share - 50 * bins["n"][::-1] / bins["n"].sum(), bins["target"][::-1])
     tips = [f"People {row[0]} by prediction: estimated effect {row[3]}, predicted {row[2]}." for row in table.rows]
@@ -128,7 +154,7 @@ def ranking_picture(assessment: Assessment, name: str) -> Picture:
         "Estimated effects of people from the highest prediction down, with intervals; a prediction that ranks well shows marks "
         "that fall from left to right. Dashed and shaded: the average effect and its interval."
     )
-    return _of(ax, f"Estimated effects, {words}.", caption, f"ranking-{name}", tips=tips, table=table)
+    return picture_of(ax, f"Estimated effects, {words}.", caption, f"ranking-{name}", tips=tips, table=table)
 
 
 def forest_picture(assessment: Assessment, name: str) -> Picture:
@@ -140,12 +166,12 @@ def forest_picture(assessment: Assessment, name: str) -> Picture:
         f"{group.column} = {group.value}: {off_by(group.excess or 0.0, group.excess_interval or (0.0, 0.0))}, {group.rows:,} rows"
         for group in drawn
     ]
-    ax = plots.forest(assessment, _axes(0.9 + 0.34 * max(len(drawn), 1)))
+    ax = plots.forest(assessment, axes_for_page(0.9 + 0.34 * max(len(drawn), 1)))
     _hints(ax, [group.excess or 0.0 for group in drawn], list(range(len(drawn)))[::-1])
     caption = (
         "By how much predictions are too high in each subgroup, with intervals; filled where the adjusted test rejects."
     )
-    return _of(ax, f"{'; '.join(tips)}.", caption, f"forest-{name}", tips=tips, table=groups_table(assessment))
+    return picture_of(ax, f"{'; '.join(tips)}.", caption, f"forest-{name}", tips=tips, table=groups_table(assessment))
 
 
 def decision_picture(assessment: Assessment, name: str) -> Picture:
@@ -160,14 +186,14 @@ def decision_picture(assessment: Assessment, name: str) -> Picture:
         "Net gain per row of treating where the prediction exceeds the cost, of treating everyone, and of treating no one; "
         "estimates, whose interval at the cost that was given stands below."
     )
-    ax, steps = plots.decision_curve(assessment, _axes(3.8)), _decisions(value)
+    ax, steps = plots.decision_curve(assessment, axes_for_page(3.8)), _decisions(value)
     for place, (cost, _, _) in enumerate(steps):
         ax.axvline(cost, linewidth=7, alpha=0, zorder=9, gid=f"{TIP}{place}")
     texts = tuple(_decided(*step) for step in steps)
     start = [cost for cost, _, _ in steps].index(value.cost)
     slider = Slider("What if treating one person cost more, or less?", texts, start)
     table = decision_table(assessment)
-    return _of(ax, words, caption, f"decision-{name}", tips=texts, table=table, slider=slider)
+    return picture_of(ax, words, caption, f"decision-{name}", tips=texts, table=table, slider=slider)
 
 
 def _decisions(value: Value) -> list[tuple[float, float, float]]:
@@ -196,8 +222,8 @@ def overlap_picture(assessment: Assessment, name: str) -> Picture:
     caption = (
         "Propensities of the treatment people received: mass near 0 means that some rows had hardly any chance of it."
     )
-    ax, table = plots.overlap(assessment, _axes(3.5)), propensities_table(spread, plots.PROPENSITIES)
-    return _of(ax, f"Propensities, {words}.", caption, f"overlap-{name}", table=table)
+    ax, table = plots.overlap(assessment, axes_for_page(3.5)), propensities_table(spread, plots.PROPENSITIES)
+    return picture_of(ax, f"Propensities, {words}.", caption, f"overlap-{name}", table=table)
 
 
 def survival_pictures(assessment: Assessment, name: str) -> list[Picture]:
@@ -209,11 +235,11 @@ def survival_pictures(assessment: Assessment, name: str) -> list[Picture]:
         return []
     words = "; ".join(f"{arm}: {mean[-1]:.3g} at {curves.times[-1]:.4g}" for arm, (mean, _) in curves.arms.items())
     caption = "Chance of no event over time had everyone got each arm, doubly robust, with 95% intervals at each time."
-    ax = plots.survival_curves(assessment, _axes(3.5))
-    return [_of(ax, f"Survival curves, {words}.", caption, f"survival-{name}", table=survival_table(curves))]
+    ax = plots.survival_curves(assessment, axes_for_page(3.5))
+    return [picture_of(ax, f"Survival curves, {words}.", caption, f"survival-{name}", table=survival_table(curves))]
 
 
-def _axes(height: float) -> Axes:
+def axes_for_page(height: float) -> Axes:
     """Return axes of a new figure of the width that pictures of a page have."""
     from orthocal.drawing import axes_or_new
 
@@ -230,7 +256,7 @@ def _hints(ax: Axes, across: Iterable[float], up: Iterable[float]) -> None:
     ax.set(xlim=limits[0], ylim=limits[1])
 
 
-def _of(
+def picture_of(
     ax: Axes,
     words: str,
     caption: str,
@@ -240,6 +266,7 @@ def _of(
     table: Table | None = None,
     slider: Slider | None = None,
 ) -> Picture:
+    """Return what is drawn on axes as a picture of a page, its legend above it, where it hides nothing."""
     from orthocal.drawing import legend_above
 
     legend = ax.get_legend()

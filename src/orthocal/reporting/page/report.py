@@ -12,11 +12,12 @@ from orthocal.assessment.status import CALIBRATED, INCONCLUSIVE, MISCALIBRATED, 
 from orthocal.errors import OrthocalError
 from orthocal.mapfile import write_text
 from orthocal.reporting.calibrations import calibration_figures
+from orthocal.reporting.page.audits import audit_sections
 from orthocal.reporting.page.blocks import before_after_pictures, errors_picture, reliability_picture
+from orthocal.reporting.page.confounding import sensitivity_section
 from orthocal.reporting.page.document import Block, Marked, Page, Section, Text
 from orthocal.reporting.page.render import render
 from orthocal.reporting.page.sections import (
-    SNIPPET,
     checks_sections,
     decision_sections,
     foot,
@@ -24,12 +25,14 @@ from orthocal.reporting.page.sections import (
     map_section,
     overlap_section,
     ranking_sections,
+    snippet_of,
     subgroup_sections,
     use_section,
 )
 from orthocal.reporting.page.since import earlier_record, with_changes
 from orthocal.reporting.page.tables import calibrations_table, figures_table, shown_figures
 from orthocal.reporting.page.top import TONES, calibration_cards, capital, checks_marks, verdict_cards
+from orthocal.sensitivity import Sensitivity
 from orthocal.study import Calibration
 from orthocal.study.recommendation import USE_CALIBRATED, USE_PREDICTION
 
@@ -42,6 +45,7 @@ def report(
     *,
     title: str = TITLE,
     how: Mapping[str, str] | None = None,
+    sensitivity: Mapping[str, Sensitivity] | None = None,
     since: str | Path | Mapping[str, Any] | None = None,
 ) -> None:
     """Write one self-contained HTML page: the answer first, then pictures, figures, and how to repeat it.
@@ -58,6 +62,8 @@ def report(
     title : str
     how : mapping of str to str, optional
         What else another person needs in order to repeat it, such as the file the data came from.
+    sensitivity : mapping of str to Sensitivity, optional
+        By prediction, from `Study.sensitivity`: each becomes a section with its picture.
     since : str, Path or mapping, optional
         An earlier `assessment.json`, or what `to_dict` returned then: the page shows its figures beside those of now.
 
@@ -72,7 +78,9 @@ def report(
     ...     pathlib.Path(f"{folder}/report.html").read_text()[:15]
     '<!DOCTYPE html>'
     """
-    write_text(Path(path), render(report_page(assessments, title, how, since)))
+    page = report_page(assessments, title, how, since)
+    more = tuple(sensitivity_section(one, place) for place, one in enumerate((sensitivity or {}).values()))
+    write_text(Path(path), render(replace(page, sections=(*page.sections[:-1], *more, page.sections[-1]))))
 
 
 def report_page(
@@ -200,9 +208,9 @@ def _job_sections(done: Calibration, place: str = "") -> list[Section]:
     verdicts = _verdicts(done)
     last = list(verdicts.values())[-1]
     reliability: Block = (
-        reliability_picture(done.before, f"{place}before")
+        reliability_picture(done.before, f"{place}before", done.band_or_none)
         if done.after is None
-        else before_after_pictures(done.before, done.after, f"{place}reliability")
+        else before_after_pictures(done.before, done.after, f"{place}reliability", done.band_or_none)
     )
     found = shown_figures("Calibration", calibration_figures(done)[1:])
     return [
@@ -210,9 +218,10 @@ def _job_sections(done: Calibration, place: str = "") -> list[Section]:
         *checks_sections(done.checks),
         Section("Predicted and estimated effects", (reliability,)),
         map_section(done, place),
+        *audit_sections(done, place),
         *_further(last, f"{place}{'after' if done.after is not None else 'before'}"),
         Section("Figures", (figures_table(verdicts),), folded=True),
-        use_section(SNIPPET),
+        use_section(snippet_of(done)),
     ]
 
 

@@ -10,6 +10,7 @@ from orthocal import __version__
 from orthocal.assessment import Assessment
 from orthocal.assessment.parts import Check
 from orthocal.formats import between, estimate, number, percent
+from orthocal.group_maps import GroupMap
 from orthocal.reporting.page.blocks import (
     decision_picture,
     forest_picture,
@@ -111,6 +112,11 @@ def _overlap_blocks(verdict: Assessment, name: str) -> Iterator[Block]:
         yield from survival_pictures(verdict, name)
         yield overlap_table(verdict.overlap)
     yield Text(verdict.sensitivity.text)
+
+
+def snippet_of(done: Calibration) -> str:
+    """Return how the map is used; a map of groups needs their columns."""
+    return SNIPPET.replace("(predictions)", "(predictions, table)") if isinstance(done.map, GroupMap) else SNIPPET
 
 
 def use_section(snippet: str) -> Section:

@@ -68,7 +68,7 @@ def verdicts_in(record: Record, name: str = "") -> Iterator[tuple[str, Record]]:
     inside = record.get("contrasts", record)
     when = {key: inside[key] for key in ("before", "after") if key in inside} or inside
     for key, value in when.items():
-        if isinstance(value, Mapping):
+        if isinstance(value, Mapping) and (key != "sensitivity" or "error" in value):
             yield from verdicts_in(value, f"{name}, {key}" if name else str(key))
 
 

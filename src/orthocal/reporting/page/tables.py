@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import fields
 from typing import Any
 
@@ -14,6 +14,7 @@ from orthocal.assessment import Assessment
 from orthocal.assessment.effect_band import EffectBand
 from orthocal.assessment.parts import Check, Group
 from orthocal.formats import between, estimate, number, p_value, percent
+from orthocal.group_maps import GroupMap
 from orthocal.losses import Overlap
 from orthocal.losses.average_curves import AverageCurves
 from orthocal.maps import Map
@@ -90,7 +91,9 @@ def checks_table(checks: Sequence[Check]) -> Table:
         (check.name, check.result, check.figure, f"{check.sentence} {check.advice}".strip())
         for check in sorted(checks, key=lambda check: order[check.result])
     )
-    return Table("Checks of data, prediction and verdict", ("", "result", "figure", "what it means"), rows, words=3)
+    return Table(
+        "Checks of data, prediction, verdict and map", ("", "result", "figure", "what it means"), rows, words=3
+    )
 
 
 def shown_figures(caption: str, figures: Sequence[Figure]) -> Table:
@@ -149,10 +152,16 @@ SHOWN_OF_MAP = 21
 """Predictions at which a table shows a map, evenly between the lowest and the highest."""
 
 
+def base_of(fitted: Any) -> Callable[[Any], Floats]:
+    """Return what a map makes of predictions; of a map of subgroups what it does before it shifts them."""
+    found: Callable[[Any], Floats] = fitted.base_value if isinstance(fitted, GroupMap) else fitted.predict
+    return found
+
+
 def map_table(fitted: Map, assessment: Assessment, band: EffectBand | None) -> Table:
     """Return what the map makes of predictions from the lowest to the highest, with the ends of the band where there is one."""
     grid = np.linspace(assessment.predictions[0], assessment.predictions[-1], SHOWN_OF_MAP)
-    columns = {"prediction": grid, "calibrated": np.asarray(fitted.predict(grid))}
+    columns = {"prediction": grid, "calibrated": np.asarray(base_of(fitted)(grid))}
     if band is not None:
         columns |= dict(zip(("lower", "upper"), band.interval(grid), strict=True))
     rows = tuple(tuple(number(value) for value in row) for row in zip(*columns.values(), strict=True))
