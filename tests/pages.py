@@ -52,6 +52,13 @@ def write_mended(path):
     report(job(cost=0.3, by=by), path, title="Gain & <loss>, $1000", how=HOW)
 
 
+def write_models(path):
+    """Two calibrations side by side, and what has changed since one was made."""
+    models = {"forest": job(cost=0.3), "boost & <co>": job(prediction=lambda effect: 0.5 * effect, cost=0.3)}
+    then = {"forest": job(n=2000, cost=0.3).to_dict()}
+    report(models, path, since=then)
+
+
 def write_several(path):
     data = simulate_cate(2000, random_state=1)
     loss = orthogonal_loss("cate", data.X, data.y, treatment=data.treatment, nuisances=data.nuisances)
@@ -68,4 +75,4 @@ def write_quantile(path):
         report(assess(data.effect, loss, random_state=0), path)
 
 
-WRITERS = {"mended": write_mended, "several": write_several, "quantile": write_quantile}
+WRITERS = {"mended": write_mended, "models": write_models, "several": write_several, "quantile": write_quantile}

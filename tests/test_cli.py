@@ -81,6 +81,20 @@ def test_assess_judges_several_columns(data_csv, tmp_path, capsys):
     assert (tmp_path / "out" / "reliability-tau.png").stat().st_size > 10_000
 
 
+def test_a_page_says_what_has_changed_since_last_time(data_csv, tmp_path, capsys):
+    arguments = ["calibrate", data_csv, *COMMON, "--prediction", "tau", "--propensity", "0.5", "--covariates", "all"]
+    since = ["--since", tmp_path / "out" / "assessment.json"]
+    assert run(*arguments, *since, "--out", tmp_path / "none") == 2
+    assert "`--since` must be a file that can be read" in capsys.readouterr().err
+    assert not (tmp_path / "none").exists()
+    assert run(*arguments, "--out", tmp_path / "out") == 0
+    assert "Since last time" not in (tmp_path / "out" / "report.html").read_text()
+    assert run(*arguments, *since, "--out", tmp_path / "out") == 0
+    page = (tmp_path / "out" / "report.html").read_text()
+    assert "<h2>Since last time</h2>" in page
+    assert "Then and now: before" in page
+
+
 def test_weights_groups_arms_and_a_propensity_column(table, tmp_path):
     n = table.num_rows
     names = pa.array(np.where(table["a"].to_numpy() == 1, "drug", "placebo").tolist())

@@ -202,7 +202,7 @@ def test_the_page_holds_claims_and_figures_escaped(tmp_path):
     page = (tmp_path / "page.html").read_text()
     assert "<h1>Dice &amp; &lt;chance&gt;</h1>" in page
     assert "1 of 2 claims held" in page
-    assert "Which number?\nTwo." in page
+    assert "<p>Which number?</p><p>Two.</p>" in page
     assert '<span class="mark bad">not held</span> Values &gt; 1. Measured: none.' in page
     assert not re.search(r'(src|href)="(?!data:|#)', page)
     assert json.loads((tmp_path / "claims.json").read_text())[1] == {

@@ -44,6 +44,7 @@ LAYERS = {
     "audit_plots": 6,
     "map_plots": 6,
     "rival_plots": 6,
+    "verdict_plots": 6,
     "datasets": 6,
     "simulated_survival": 6,
     "simulated_arms": 5,

@@ -1,13 +1,22 @@
+import base64
+import csv
+import hashlib
 import re
+from dataclasses import replace
+from html import unescape
 from html.parser import HTMLParser
+from itertools import pairwise
+from urllib.parse import unquote
 
 import numpy as np
 import pytest
 
 import orthocal
 from orthocal import Histogram, OrthocalError, QuadraticLoss, assess
-from orthocal.formats import number
+from orthocal.assessment.parts import Check
+from orthocal.formats import estimate, number
 from orthocal.reporting.page import report, report_page
+from orthocal.reporting.page.top import checks_marks
 from tests.pages import WRITERS, job
 
 VOID = {"meta", "link", "br", "img", "input", "hr"}
@@ -44,15 +53,48 @@ def test_the_page_is_whole_and_stands_alone(page):
     parser.feed(page)
     assert parser.open == []
     assert len(parser.ids) == len(set(parser.ids))
-    assert len(page) < 2_000_000
-    assert not re.search(r"<script|@import|url\((?!#)|(src|href)=\"(?!data:|#)", page)
-    assert "http" not in re.sub(r'xmlns(:\w+)?="[^"]*"', "", page)
+    assert len(page) < 1_000_000
+    assert not re.search(r"<script |@import|url\((?!#)|(src|href)=\"(?!data:|#)", page)
+    assert "http" not in re.sub(r'xmlns(:\w+)?="[^"]*"|http-equiv', "", page)
 
 
 def test_every_picture_has_words_and_every_table_a_caption(page):
     assert page.count("<svg") == len(re.findall(r'role="img"[^>]*aria-label="[^"]{20,}"', page))
     assert page.count("<table>") == page.count("<caption>")
     assert page.count("<svg") >= 1
+
+
+def test_every_picture_has_its_figures_in_a_table_that_can_be_saved(page):
+    assert page.count("<svg") == page.count('<details class="behind" open data-folded>')
+    tables = re.findall(r'<details class="behind".*?</details>', page, flags=re.DOTALL)
+    for table in tables:
+        (address,) = re.findall(r'href="data:text/csv;charset=utf-8,([^"]*)"', table)
+        header, *lines = csv.reader(unquote(address).splitlines())
+        assert len(lines) == table.count("<tr>") - 1
+        assert {len(line) for line in lines} == {len(header)}
+
+
+def test_the_one_script_is_the_one_that_the_policy_allows(page):
+    (script,) = re.findall(r"<script>(.*?)</script>", page, flags=re.DOTALL)
+    digest = base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()
+    (policy,) = re.findall(r'http-equiv="Content-Security-Policy" content="([^"]*)"', page)
+    assert f"script-src 'sha256-{digest}'" in unescape(policy)
+    assert "default-src 'none'" in unescape(policy)
+
+
+def test_every_section_is_open_where_there_is_no_script_and_can_be_reached(page):
+    assert page.count("<details") == len(re.findall(r"<details [^>]*\bopen\b", page))
+    sections = re.findall(r'<details class="section" id="([^"]+)"', page)
+    (contents,) = re.findall(r'<nav aria-label="Contents">(.*?)</nav>', page, flags=re.DOTALL)
+    links = re.findall(r'href="#([^"]+)"', contents)
+    assert set(sections) <= set(links) <= set(re.findall(r'id="([^"]+)"', page))
+
+
+def test_headings_go_down_by_one(page):
+    found = [int(level) for level in re.findall(r"<h([1-6])", page)]
+    assert found[0] == 1
+    assert found.count(1) == 1
+    assert all(after <= before + 1 for before, after in pairwise(found))
 
 
 def test_no_ink_is_fixed(page):
@@ -66,11 +108,18 @@ def test_the_page_of_a_calibration_begins_with_its_recommendation(tmp_path):
     page = (tmp_path / "report.html").read_text()
     assert "<strong>Use the calibrated prediction</strong>" in page
     assert "<h2>Checks</h2>" in page
+    assert page.index("<dt>After calibration</dt>") < page.index("<nav") < page.index("<h2>")
     assert "<h1>Gain &amp; &lt;loss&gt;, $1000</h1>" in page
     assert "simulated &lt;rows&gt; &amp; more" in page
     for words in ("E[Y(arm) - Y(control) | X]", "chi = mu1 - mu0", "orthocal.load(", "CATE(arm=1, control=0)", "given"):
         assert words in page
-    for title in ("Subgroups", "What deciding by it is worth", "Overlap and unmeasured confounding", "Use the map"):
+    for title in (
+        "Ranking",
+        "Subgroups",
+        "What deciding by it is worth",
+        "Overlap and unmeasured confounding",
+        "Use the map",
+    ):
         assert f"<h2>{title}</h2>" in page
     assert "sex = women" in page
     assert "&lt;b&gt; = " in page
@@ -119,6 +168,57 @@ def test_an_own_loss_without_an_origin_is_reported_too(scored, tmp_path):
     page = (tmp_path / "r.html").read_text()
     assert "<dt>data</dt><dd>own</dd>" in page
     assert "<dt>effect</dt>" not in page
+
+
+def test_checks_that_did_not_pass_stand_on_top():
+    done = job()
+    wary = replace(done, checks=(*done.checks, Check("leakage", "failed", "3", "A column leaks.", "Drop it.")))
+    cards, marks = report_page(wary).top
+    assert cards.items[-1] == ("bad", "Checks", "1 failed", "3 passed")
+    assert marks.items == (("bad", "Failed: leakage.", "A column leaks. Drop it."),)
+    assert checks_marks(done.checks) == []
+
+
+def test_several_calibrations_stand_side_by_side():
+    one, other = job(redraws=0), job(prediction=lambda effect: -effect, redraws=0)
+    page = report_page({"one": one, "other": other})
+    assert (page.mark, page.tone) == ("1 of 2 models can be used", "good")
+    assert page.lead == "Use the calibrated prediction: one.\nDo not use it: other."
+    picture, table, _ = page.sections[0].blocks
+    rows = {row[0]: row[1:] for row in table.rows}
+    assert table.header == ("", "one", "other")
+    assert rows["recommendation"] == ("use the calibrated prediction", "do not use it")
+    assert rows["error before"] == tuple(estimate(job.before.error, job.before.interval) for job in (one, other))
+    assert [row[0] for row in picture.table.rows] == ["one, before", "one, after", "other, before", "other, after"]
+    parts = [section.part for section in page.sections]
+    assert parts[0] == parts[-1] == ""
+    assert set(parts[1:-1]) == {"one", "other"}
+
+
+def test_kinds_are_not_mixed():
+    done = job()
+    with pytest.raises(OrthocalError, match="it is a mapping to Calibration and Assessment"):
+        report_page({"one": done, "two": done.before})
+
+
+def test_the_slider_begins_at_the_cost_that_was_given():
+    done = job(cost=0.3)
+    (section,) = [one for one in report_page(done).sections if one.title == "What deciding by it is worth"]
+    slider, value = section.blocks[0].slider, done.after.value
+    said = f"At a cost of 0.3: by prediction {number(value.value)} per row, everyone {number(value.treating_everyone)}"
+    assert slider.texts[slider.start].startswith(said)
+    assert len(slider.texts) == 1 + len(value.curve["cost"])
+    assert slider.texts[-1].startswith(f"At a cost of {number(value.curve['cost'][-1])}:")
+
+
+def test_the_table_of_ranking_begins_with_the_highest_predictions():
+    verdict = job().before
+    (section,) = [one for one in report_page(verdict).sections if one.title == "Ranking"]
+    table, bins = section.blocks[0].table, verdict.bins
+    assert table.rows[0][0] == "0% to 10%"
+    assert table.rows[0][2] == number(bins["prediction"][-1])
+    low, high = (bins["target"] - bins["residual"] + bins[f"residual_{end}"] for end in ("lower", "upper"))
+    assert table.rows[0][3] == estimate(bins["target"][-1], (low[-1], high[-1]))
 
 
 def test_what_cannot_be_reported():

@@ -109,3 +109,26 @@ def test_residuals_of_a_quantile_are_drawn_against_zero():
     assert len(plots.before_and_after(verdict, verdict).axes) == 2
     assert plots.overlay(verdict, verdict) is not None
     plt.close("all")
+
+
+def test_errors_are_drawn_beside_their_tolerance(verdict, rich):
+    ax = plots.calibration_errors({"before": verdict, "after": rich})
+    assert [label.get_text() for label in ax.get_yticklabels()] == ["after", "before"]
+    marks = [float(line.get_xdata()[0]) for line in ax.get_lines() if line.get_marker() == "o"]
+    assert marks == [rich.error, verdict.error]
+    assert [text.get_text() for text in ax.texts] == [rich.status, verdict.status]
+    tolerances = [float(line.get_xdata()[0]) for line in ax.get_lines() if line.get_linestyle() == "--"]
+    assert tolerances == [rich.tolerance, verdict.tolerance]
+    assert plots.calibration_errors({"one": rich}).texts[-1].get_text() == " tolerance "
+    plt.close("all")
+
+
+def test_ranked_effects_begin_with_the_highest_prediction(rich):
+    ax = plots.ranked_effects(rich)
+    drawn = next(line for line in ax.get_lines() if line.get_marker() == "o")
+    np.testing.assert_allclose(drawn.get_ydata(), rich.bins["target"][::-1])
+    np.testing.assert_allclose(drawn.get_xdata(), np.arange(5, 100, 10), atol=0.5)
+    flat = assess(np.full(10, 2.0), QuadraticLoss(np.full(10, 2.0), np.ones(10)))
+    with pytest.raises(OrthocalError, match="no ranking to draw"):
+        plots.ranked_effects(flat)
+    plt.close("all")

@@ -15,11 +15,12 @@ from orthocal.assessment.effect_band import EffectBand
 from orthocal.assessment.status import SHARE
 from orthocal.audit_plots import audit_forest
 from orthocal.decisions.pictures import budget_curve, policy_values, top_shares
-from orthocal.drawing import ACCENT, GREY, INK
+from orthocal.drawing import ACCENT, GREY, INK, marked_at
 from orthocal.drawing import axes_or_new as _axes
 from orthocal.errors import OrthocalError
 from orthocal.map_plots import calibration_map, shaded_band
 from orthocal.rival_plots import leaderboard
+from orthocal.verdict_plots import calibration_errors, ranked_effects
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -29,6 +30,7 @@ __all__ = [
     "audit_forest",
     "before_and_after",
     "budget_curve",
+    "calibration_errors",
     "calibration_map",
     "contrasts",
     "decision_curve",
@@ -38,6 +40,7 @@ __all__ = [
     "overlap",
     "overlay",
     "policy_values",
+    "ranked_effects",
     "reliability",
     "residuals",
     "shaded_band",
@@ -46,6 +49,8 @@ __all__ = [
 ]
 
 MOST_COLUMNS = 3
+PROPENSITIES = np.linspace(0, 1, 41)
+"""Edges of the bins in which propensities are counted."""
 
 
 def reliability(
@@ -146,7 +151,7 @@ def decision_curve(assessment: Assessment, ax: Axes | None = None) -> Axes:
     ax.plot(curve["cost"], curve["by_prediction"], color=ACCENT, linewidth=2, label="by prediction")
     ax.plot(curve["cost"], curve["everyone"], color=GREY, linewidth=1.4, linestyle="--", label="everyone")
     ax.axhline(0, color=GREY, linewidth=1, linestyle=":", label="no one")
-    ax.axvline(assessment.value.cost, color=INK, linewidth=0.8)
+    marked_at(ax, assessment.value.cost, "cost")
     low, high = float(curve["by_prediction"].min()), float(curve["by_prediction"].max())
     ax.set_ylim(min(low, 0) - 0.3 * (high - low), high + 0.15 * (high - low))
     ax.set(xlabel="cost of treating one", ylabel="net gain per row")
@@ -156,17 +161,15 @@ def decision_curve(assessment: Assessment, ax: Axes | None = None) -> Axes:
 
 
 def overlap(assessment: Assessment, ax: Axes | None = None) -> Axes:
-    """Draw the propensities of those who got each level."""
+    """Draw the propensities of those who got each treatment."""
     if assessment.overlap is None or not assessment.overlap.levels:
         raise OrthocalError("This effect has no propensities to draw.")
     ax = _axes(ax, (5.6, 3.8))
     styles: list[dict[str, Any]] = [{"color": ACCENT, "linestyle": "-"}, {"color": INK, "linestyle": "--"}]
     for style, (name, (got, propensity)) in zip(styles * 2, assessment.overlap.levels.items(), strict=False):
         own = propensity[got]
-        ax.hist(
-            own, bins=np.linspace(0, 1, 41).tolist(), histtype="step", density=True, label=name, linewidth=1.6, **style
-        )
-    ax.set(xlim=(0, 1), xlabel="propensity of the level they got", ylabel="density")
+        ax.hist(own, bins=PROPENSITIES.tolist(), histtype="step", density=True, label=name, linewidth=1.6, **style)
+    ax.set(xlim=(0, 1), xlabel="propensity of the treatment received", ylabel="density")
     ax.legend(frameon=False)
     ax.spines[["top", "right"]].set_visible(False)
     return ax

@@ -43,6 +43,7 @@ from orthocal.experiments import Findings, new_experiment
 from orthocal.experiments import reproduce as run
 from orthocal.experiments.reproduce import CLAIM_WORDS
 from orthocal.nuisances.learners import Recipe
+from orthocal.reporting.page.since import earlier_record
 from orthocal.study import Study
 from orthocal.study.arms_assessment import contrast_name, contrasts_of
 
@@ -80,6 +81,7 @@ def calibrate(options: CalibrateOptions) -> None:
     predicted, as_json = only(options), options.as_json
     require_statuses(options.fail_if)
     Settings(**options.of(VERDICT))
+    since = None if options.since is None else earlier_record(options.since)
     holdout = number_or_name(options.holdout)
     source = source_of(options)
     drawn = CONTRASTS if options.columns_by_arm else AFTER if holdout != 0 else BEFORE
@@ -115,7 +117,7 @@ def calibrate(options: CalibrateOptions) -> None:
                 )
             words |= source.write_calibrated(done, folder)
             title = f"{', '.join(options.predicted)}: effect of {options.treatment} on {options.outcome}"
-            write_verdict(done, folder, title, words)
+            write_verdict(done, folder, title, words, since)
     typer.echo(f"{done.summary()}\n", err=as_json)
     print_files(options.out, err=as_json)
     print_json(done.to_dict(), as_json)
@@ -127,6 +129,7 @@ def assess(options: AssessOptions) -> None:
     as_json = options.as_json
     require_statuses(options.fail_if)
     Settings(**options.of(VERDICT))
+    since = None if options.since is None else earlier_record(options.since)
     require_prediction(options)
     source = source_of(options)
     results = results_of_assess(options.out, judged_names(options), source.files)
@@ -145,7 +148,7 @@ def assess(options: AssessOptions) -> None:
                 verdicts = study.assess(by=by_of(options), redraws=options.redraws, **options.of(VERDICT))
                 strengths = study.sensitivity(**options.of(VERDICT)) if options.sensitivity else {}
             title = f"Effect of {options.treatment} on {options.outcome}"
-            record = write_assessments(verdicts, folder, title, words, strengths)
+            record = write_assessments(verdicts, folder, title, words, strengths, since)
     typer.echo(found_in_words(verdicts), err=as_json)
     for name, one in strengths.items():
         typer.echo(f"{name}: sensitivity to unmeasured confounding\n{one}\n", err=as_json)

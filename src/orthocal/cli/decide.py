@@ -78,7 +78,7 @@ class Task(NamedTuple):
 def _run(options: Any, job: Task) -> None:
     """Check everything, say what will be done, do it, and write what was found."""
     require_prediction(options)
-    for name in ("redraws", "fail_if", *job.unused):
+    for name in ("redraws", "fail_if", "since", *job.unused):
         if getattr(options, name):
             raise OrthocalError(
                 f"`--{name.replace('_', '-')}` must be left out of {job.command}, which has no use for it."

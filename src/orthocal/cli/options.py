@@ -160,6 +160,7 @@ class Options:
             "--fail-if", "Exit with code 3 at this status, miscalibrated or inconclusive; may be repeated.", RESULTS
         ),
     ] = None
+    since: Annotated[Path | None, option("--since", "Earlier assessment.json to compare with.", RESULTS)] = None
     learner: Annotated[
         str | None, option("--learner", "Kind of learner: boosting, linear, forest or stagewise.", LEARNING)
     ] = None

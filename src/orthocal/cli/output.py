@@ -76,7 +76,12 @@ def statuses_of(found: Any) -> list[str]:
 
 
 def write_assessments(
-    found: Any, folder: Path, title: str, how: Mapping[str, str], strengths: Mapping[str, Sensitivity]
+    found: Any,
+    folder: Path,
+    title: str,
+    how: Mapping[str, str],
+    strengths: Mapping[str, Sensitivity],
+    since: Any = None,
 ) -> dict[str, Any]:
     """Write the report, the verdicts as JSON, which is returned, and a picture of each."""
     verdicts = verdicts_of(found)
@@ -84,16 +89,18 @@ def write_assessments(
         found.to_dict() if hasattr(found, "to_dict") else {name: one.to_dict() for name, one in found.items()}
     )
     record |= {"sensitivity": {name: one.to_dict() for name, one in strengths.items()}} if strengths else {}
-    report(verdicts, folder / "report.html", title=title, how=how, sensitivity=strengths)
+    report(verdicts, folder / "report.html", title=title, how=how, sensitivity=strengths, since=since)
     write_json(record, folder / "assessment.json")
     for file, (name, verdict) in zip(pictures(verdicts), verdicts.items(), strict=True):
         draw(verdict, folder / file, name)
     return record
 
 
-def write_verdict(done: Calibration | ArmsCalibration, folder: Path, title: str, how: Mapping[str, str]) -> None:
+def write_verdict(
+    done: Calibration | ArmsCalibration, folder: Path, title: str, how: Mapping[str, str], since: Any = None
+) -> None:
     """Write the report, the map, the verdict as JSON, and the pictures."""
-    done.report(folder / "report.html", title=title, how=how)
+    done.report(folder / "report.html", title=title, how=how, since=since)
     done.save(folder / "map.json")
     write_json(done.to_dict(), folder / "assessment.json")
     write_pictures(done, folder, title)

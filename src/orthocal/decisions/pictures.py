@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from orthocal.decisions.records import Policy, Rule
-from orthocal.drawing import ACCENT, GREY, INK, axes_or_new
+from orthocal.drawing import ACCENT, GREY, INK, axes_or_new, legend_above, marked_at
 from orthocal.errors import OrthocalError
 from orthocal.formats import estimate
 
@@ -15,8 +15,8 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 COLOURS = (ACCENT, "#c2571a", "#2f7d4f", "#7b4fa3", "#a3324b")
-MOST_LABELS, MOST_BESIDE = 13, 4
-"""Labels under the bins, and entries in a line of a legend, that do not overlap."""
+MOST_LABELS = 13
+"""Labels under the bins that do not overlap."""
 DASHES: tuple[Any, ...] = ("-", (0, (6, 2)), (0, (3, 1.5)), (0, (6, 2, 1.5, 2)), (0, (1, 1.2)))
 
 
@@ -71,15 +71,9 @@ def budget_curve(policy: Policy, ax: Axes | None = None) -> Axes:
     ax.plot(curve.budget, single, color=GREY, linestyle=(0, (5, 3)), linewidth=1.4, label=label)
     ax.set(xlabel="budget: mean cost per person", ylabel="gain per person over treating no one")
     ax.margins(x=0)
-    _mark(ax, policy.budget or 0.0)
-    return _with_legend(ax, len(curve.rules) + 1)
-
-
-def _mark(ax: Axes, budget: float) -> None:
-    """Mark the budget by a line, with its name on the side where there is room."""
-    ax.axvline(budget, color=INK, linewidth=0.8)
-    side = "right" if budget > sum(ax.get_xlim()) / 2 else "left"
-    ax.text(budget, 0.01, " budget ", transform=ax.get_xaxis_transform(), fontsize="small", color=INK, ha=side)
+    marked_at(ax, policy.budget or 0.0, "budget")
+    legend_above(ax, len(curve.rules) + 1)
+    return ax
 
 
 def top_shares(policy: Policy, rule: str, ax: Axes | None = None, *, bins: int = 10) -> Axes:
@@ -96,13 +90,5 @@ def top_shares(policy: Policy, rule: str, ax: Axes | None = None, *, bins: int =
     order = "predicted gain per cost" if policy.people.has_cost else "predicted gain"
     ax.set_xlabel(f"share of people, the highest {order} first ({rule})")
     ax.set_ylabel("gain per person of the bin, before costs")
-    return _with_legend(ax, 2)
-
-
-def _with_legend(ax: Axes, entries: int) -> Axes:
-    """Put the legend above the axes, where it hides nothing."""
-    ax.legend(
-        frameon=False, fontsize="small", loc="lower center", bbox_to_anchor=(0.5, 1.0), ncols=min(entries, MOST_BESIDE)
-    )
-    ax.spines[["top", "right"]].set_visible(False)
+    legend_above(ax, 2)
     return ax

@@ -14,6 +14,7 @@ from orthocal.reporting.notebook import fragment
 from orthocal.reporting.page.arms import arms_page
 from orthocal.reporting.page.render import render
 from orthocal.reporting.page.report import TITLE
+from orthocal.reporting.page.since import with_changes
 from orthocal.study.arms_assessment import ArmsAssessment
 from orthocal.study.arms_calibration import ArmsCalibration
 
@@ -113,7 +114,13 @@ def arms_calibration_html(done: ArmsCalibration) -> str:
 
 
 def arms_report(
-    done: ArmsCalibration, path: str | Path, *, title: str = TITLE, how: Mapping[str, str] | None = None
+    done: ArmsCalibration,
+    path: str | Path,
+    *,
+    title: str = TITLE,
+    how: Mapping[str, str] | None = None,
+    since: Any = None,
 ) -> None:
     """Write one self-contained HTML page: recommendation, checks, and every contrast before and after."""
-    write_text(Path(path), render(arms_page(done, arms_calibration_figures(done), title, dict(how or {}))))
+    page = arms_page(done, arms_calibration_figures(done), title, dict(how or {}))
+    write_text(Path(path), render(page if since is None else with_changes(page, since, done)))

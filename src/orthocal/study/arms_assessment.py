@@ -80,11 +80,11 @@ class ArmsAssessment:
 
         return arms_summary(self)
 
-    def report(self, path: str | Path, *, title: str | None = None, how: Any = None) -> None:
+    def report(self, path: str | Path, *, title: str | None = None, how: Any = None, since: Any = None) -> None:
         """Write one self-contained HTML page with every contrast; see `orthocal.report`."""
         from orthocal.reporting.page.report import TITLE, report
 
-        report(self.contrasts, path, title=TITLE if title is None else title, how=how)
+        report(self.contrasts, path, title=TITLE if title is None else title, how=how, since=since)
 
     def to_dict(self) -> dict[str, Any]:
         """Return everything as plain numbers, strings, lists and dicts, ready for JSON."""

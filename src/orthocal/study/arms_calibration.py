@@ -123,11 +123,11 @@ class ArmsCalibration:
         """Write the map that ships as JSON, with what it is a map of."""
         save(self.map, path, about=self.about)
 
-    def report(self, path: str | Path, *, title: str | None = None, how: Any = None) -> None:
+    def report(self, path: str | Path, *, title: str | None = None, how: Any = None, since: Any = None) -> None:
         """Write one self-contained HTML page with every contrast, before and after."""
         from orthocal.reporting.arms import arms_report
 
-        arms_report(self, path, **({} if title is None else {"title": title}), how=how)
+        arms_report(self, path, **({} if title is None else {"title": title}), how=how, since=since)
 
     def to_dict(self) -> dict[str, Any]:
         """Return the verdicts as plain numbers, strings, lists and dicts, ready for JSON."""

@@ -174,11 +174,11 @@ class Calibration:
         band = self.band_or_none
         save(self.map, path, about={**self.about, **({} if band is None else {"band": band.to_dict()})})
 
-    def report(self, path: str | Path, *, title: str | None = None, how: Any = None) -> None:
+    def report(self, path: str | Path, *, title: str | None = None, how: Any = None, since: Any = None) -> None:
         """Write one self-contained HTML page; see `orthocal.report`."""
         from orthocal.reporting.page.report import TITLE, report
 
-        report(self, path, title=TITLE if title is None else title, how=how)
+        report(self, path, title=TITLE if title is None else title, how=how, since=since)
 
     def to_dict(self) -> dict[str, Any]:
         """Return the verdicts as plain numbers, strings, lists and dicts, ready for JSON."""

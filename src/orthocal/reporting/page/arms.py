@@ -5,17 +5,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from orthocal.reporting.figures import Figure
-from orthocal.reporting.page.blocks import (
-    before_after_pictures,
-    bins_table,
-    figures_table,
-    overlap_picture,
-    overlap_table,
-    reliability_picture,
-    shown_figures,
-)
-from orthocal.reporting.page.document import Block, Code, Marked, Page, Section, Text
-from orthocal.reporting.page.report import TONES, capital, checks_sections, foot, how_section
+from orthocal.reporting.page.blocks import before_after_pictures, errors_picture, reliability_picture
+from orthocal.reporting.page.document import Marked, Page, Section
+from orthocal.reporting.page.sections import checks_sections, foot, how_section, overlap_section, use_section
+from orthocal.reporting.page.tables import figures_table, shown_figures
+from orthocal.reporting.page.top import TONES, arms_cards, capital, checks_marks
 from orthocal.study.arms_calibration import ArmsCalibration
 
 SNIPPET = """import orthocal
@@ -34,17 +28,14 @@ def arms_page(done: ArmsCalibration, figures: Sequence[Figure], title: str, how:
         (TONES[one.status], capital(one.status), f"{name}: {one.verdict}") for name, one in last.contrasts.items()
     )
     first = next(iter(last.contrasts.values()))
-    overlap: list[Block] = []
-    if first.overlap is not None:
-        pictures = [overlap_picture(first, "overlap")] if first.overlap.levels else []
-        overlap = [*pictures, overlap_table(first.overlap)]
+    found = (errors_picture(last.contrasts), shown_figures("Calibration", list(figures)[1:]), Marked(marks))
     sections = (
-        Section("What was found", (shown_figures("Calibration", list(figures)[1:]), Marked(marks))),
+        Section("What was found", found),
         *checks_sections(done.checks),
         *(_contrast(done, name, place) for place, name in enumerate(last.contrasts)),
-        Section("Figures", (figures_table(last.contrasts),)),
-        Section("Overlap and unmeasured confounding", (*overlap, Text(first.sensitivity.text))),
-        Section("Use the map", (Code(SNIPPET.format(columns=", ".join(done.columns))),)),
+        Section("Figures", (figures_table(last.contrasts),), folded=True),
+        overlap_section(first, "overlap"),
+        use_section(SNIPPET.format(columns=", ".join(done.columns))),
         how_section(first, how),
     )
     return Page(
@@ -52,6 +43,7 @@ def arms_page(done: ArmsCalibration, figures: Sequence[Figure], title: str, how:
         mark=capital(done.recommendation.action),
         tone=TONES[done.recommendation.action],
         lead="\n".join(done.recommendation.reasons),
+        top=(arms_cards(done), *checks_marks(done.checks)),
         sections=sections,
         foot=foot(),
     )
@@ -61,6 +53,5 @@ def _contrast(done: ArmsCalibration, name: str, place: int) -> Section:
     """Predicted and estimated effects of one contrast, before and after."""
     before = done.before.contrasts[name]
     if done.after is None:
-        return Section(name, (reliability_picture(before, f"contrast-{place}"), bins_table(before)))
-    after = done.after.contrasts[name]
-    return Section(name, (before_after_pictures(before, after, f"contrast-{place}"), bins_table(after)))
+        return Section(name, (reliability_picture(before, f"contrast-{place}"),))
+    return Section(name, (before_after_pictures(before, done.after.contrasts[name], f"contrast-{place}"),))

@@ -1,143 +1,57 @@
-"""Blocks of a report: tables of records, and pictures with what they show in words."""
+"""Pictures of a report: drawn from records, with what they show in words, in hints, and in the table behind them."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from orthocal.assessment import Assessment
-from orthocal.assessment.audit_records import SHOWN, Audit
 from orthocal.assessment.effect_band import EffectBand
-from orthocal.assessment.parts import Check
-from orthocal.audit_plots import drawn_cells
-from orthocal.formats import between, number, off_by, p_value, percent
-from orthocal.group_columns import value_in_words
+from orthocal.assessment.parts import Value
+from orthocal.formats import between, estimate, number, off_by, percent
 from orthocal.group_maps import GroupMap
-from orthocal.losses import Overlap
 from orthocal.maps import Map
-from orthocal.reporting.figures import Figure, main_figures, overlap_figures
-from orthocal.reporting.page.document import Facts, Picture, Pictures, Table
-from orthocal.reporting.page.render import picture
+from orthocal.reporting.page.document import Picture, Pictures, Slider, Table
+from orthocal.reporting.page.render import TIP, picture
+from orthocal.reporting.page.tables import (
+    base_of,
+    bins_table,
+    decision_table,
+    errors_table,
+    groups_table,
+    map_table,
+    propensities_table,
+    ranking_table,
+    survival_table,
+)
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-
-BIN_COLUMNS = ("lower", "upper", "n", "prediction", "target", "residual", "standard_error")
-GAP_ENDS = ("residual_lower", "residual_upper")
-
-
-def figures_table(verdicts: Mapping[str, Assessment]) -> Table:
-    """Return the figures of each verdict, one column per verdict, and what to make of them."""
-    each = {name: {line.name: line for line in main_figures(a)} for name, a in verdicts.items()}
-    names = dict.fromkeys(name for own in each.values() for name in own)
-    first, last = next(iter(verdicts.values())), list(each.values())[-1]
-    rows = tuple(
-        (name.strip(), *(own[name].figure if name in own else "" for own in each.values()), _meaning(name, last, each))
-        for name in names
-    )
-    caption = f"Figures, with {percent(first.level)} intervals in brackets; unit of errors: {first.unit}"
-    return Table(caption, ("", *verdicts, "what it means"), rows, words=1)
-
-
-def _meaning(name: str, last: Mapping[str, Figure], each: Mapping[str, Mapping[str, Figure]]) -> str:
-    own = [found[name].meaning for found in (last, *each.values()) if name in found]
-    return own[0]
-
-
-def bins_table(assessment: Assessment) -> Table:
-    """Return the bins of the prediction; what a bin does not show is left empty."""
-    bins = assessment.bins
-    rows = tuple(
-        (
-            f"{number(low)} to {number(high)}",
-            f"{n:,.0f}",
-            number(prediction),
-            number(target),
-            number(gap),
-            number(error),
-            between((least, most)) if least <= most else "",
-        )
-        for low, high, n, prediction, target, gap, error, least, most in zip(
-            *(bins[name] for name in (*BIN_COLUMNS, *GAP_ENDS)), strict=True
-        )
-    )
-    header = (
-        "prediction from, to",
-        "rows",
-        "mean prediction",
-        "estimated",
-        "gap",
-        "its standard error",
-        "its interval",
-    )
-    return Table(f"Bins of the prediction; unit of the gap: {assessment.unit}", header, rows)
-
-
-def checks_table(checks: Sequence[Check]) -> Table:
-    """Return what was checked, failures first."""
-    order = {"failed": 0, "warning": 1, "passed": 2}
-    rows = tuple(
-        (check.name, check.result, check.figure, f"{check.sentence} {check.advice}".strip())
-        for check in sorted(checks, key=lambda check: order[check.result])
-    )
-    return Table(
-        "Checks of data, prediction, verdict and map", ("", "result", "figure", "what it means"), rows, words=3
-    )
-
-
-def shown_figures(caption: str, figures: Sequence[Figure]) -> Table:
-    """Return a list of figures."""
-    return Table(caption, ("", "figure", "what it means"), tuple(tuple(line) for line in figures), words=2)
-
-
-def groups_table(assessment: Assessment) -> Table:
-    """Return the subgroups, each judged apart."""
-    rows = tuple(
-        (
-            f"{group.column} = {group.value}",
-            f"{group.rows:,}",
-            number(group.error),
-            number(group.excess),
-            "" if group.excess_interval is None else between(group.excess_interval),
-            p_value(group.p_value_adjusted),
-        )
-        for group in assessment.subgroups
-    )
-    header = ("subgroup", "rows", "error", "prediction - effect", "interval", "p-value, adjusted")
-    return Table("Subgroups; p-values are adjusted for their number", header, rows)
-
-
-def overlap_table(overlap: Overlap) -> Table:
-    """Return how well treatment levels overlap."""
-    return Table("Overlap", ("", "figure", "what it means"), tuple(overlap_figures(overlap)), words=1)
-
-
-def how_facts(assessment: Assessment, how: Mapping[str, str]) -> Facts:
-    """Return what another person needs in order to repeat the verdict; what the caller says goes first."""
-    known = {}
-    if assessment.origin is not None:
-        origin = assessment.origin
-        known = {
-            "effect": origin.effect,
-            "estimand": origin.estimand,
-            "formula": origin.formula,
-            "folds": str(origin.folds),
-            "clip": f"fitted propensities are kept inside [{origin.clip:g}, {1 - origin.clip:g}]",
-            "seed": origin.seed,
-            "rows the nuisances come from": f"{origin.rows:,}",
-            **{f"nuisance {name}": learner for name, learner in origin.learners.items()},
-        }
-    both = {**{name: value for name, value in known.items() if name not in how}, "bins": str(len(assessment.bins["n"]))}
-    return Facts("So that another person can repeat it", tuple({**how, **both}.items()))
-
-
+WIDTH = 4.8
+"""Of a drawing, in inches: its letters are then still read on a phone."""
 HOW_TO_READ = (
     "Each mark is a bin of people with similar predictions. Thick bars: interval of that bin; thin bars: band for all bins "
     "at once. On the dashed line predictions are right."
 )
+
+
+def errors_picture(verdicts: Mapping[str, Assessment], name: str = "errors") -> Picture:
+    """Draw the error of each verdict beside its tolerance."""
+    from orthocal import plots
+
+    ax = plots.calibration_errors(verdicts, axes_for_page(0.75 + 0.42 * len(verdicts)))
+    tips = [_error_in_words(one, verdict) for one, verdict in verdicts.items()]
+    _hints(ax, [verdict.error for verdict in verdicts.values()], list(range(len(verdicts)))[::-1])
+    caption = "Calibration errors with intervals, beside the tolerance: an error as large would matter."
+    return picture_of(ax, " ".join(tips), caption, name, tips=tips, table=errors_table(verdicts))
+
+
+def _error_in_words(name: str, verdict: Assessment) -> str:
+    error = estimate(verdict.error, verdict.interval)
+    return f"{name}: error {error}, tolerance {number(verdict.tolerance)}, {verdict.status}."
 
 
 def before_after_pictures(
@@ -151,13 +65,13 @@ def before_after_pictures(
     from orthocal.drawing import GREY
 
     axes = [
-        plots.reliability(before, title="before", color=GREY, marker="s", band=band),
-        plots.reliability(after, title="after"),
+        plots.reliability(before, axes_for_page(WIDTH), title="before", color=GREY, marker="s", band=band),
+        plots.reliability(after, axes_for_page(WIDTH), title="after"),
     ]
     plots.on_one_scale(axes, square=before.curve is not None)
     caption = f"{HOW_TO_READ}{about_band(band)}"
     drawn = [
-        _of(ax, f"{name}: {_bins_in_words(verdict)}.", caption, f"{place}-{name}")
+        _bins_picture(ax, verdict, name, f"{place}-{name}", caption)
         for ax, (name, verdict) in zip(axes, {"before": before, "after": after}.items(), strict=True)
     ]
     return Pictures(tuple(drawn), caption)
@@ -167,8 +81,8 @@ def reliability_picture(assessment: Assessment, name: str, band: EffectBand | No
     """Draw one reliability curve, over the band of the average effect where there is one."""
     from orthocal import plots
 
-    ax = plots.reliability(assessment, band=band)
-    return _of(ax, f"{_bins_in_words(assessment)}.", f"{HOW_TO_READ}{about_band(band)}", f"reliability-{name}")
+    ax, caption = plots.reliability(assessment, axes_for_page(WIDTH), band=band), f"{HOW_TO_READ}{about_band(band)}"
+    return _bins_picture(ax, assessment, "", f"reliability-{name}", caption)
 
 
 def about_band(band: EffectBand | None) -> str:
@@ -178,88 +92,125 @@ def about_band(band: EffectBand | None) -> str:
     return f" Shaded: {percent(band.level)} band, from all rows, {band.meaning}; it holds for all predictions at once."
 
 
-def map_picture(fitted: Map, assessment: Assessment, band: EffectBand | None = None) -> Picture:
+def _bins_picture(ax: Axes, verdict: Assessment, title: str, name: str, caption: str) -> Picture:
+    bins = verdict.bins
+    _hints(ax, bins["prediction"], bins["target"] if verdict.curve is not None else -bins["residual"])
+    tips = [
+        f"Predicted {number(p)}, estimated {number(t) or 'nothing certain'}{_gap(gap, low, high)}; {n:,.0f} rows."
+        for p, t, gap, low, high, n in zip(
+            *(bins[k] for k in ("prediction", "target", "residual", "residual_lower", "residual_upper", "n")),
+            strict=True,
+        )
+    ]
+    words = f"{title}: {_bins_in_words(verdict)}." if title else f"{_bins_in_words(verdict)}."
+    _without_legend(ax)
+    return picture_of(ax, words, caption, name, tips=tips, table=bins_table(verdict, title))
+
+
+def _gap(gap: float, low: float, high: float) -> str:
+    return f"; gap {number(gap)} ({between((low, high))})" if low <= high else ""
+
+
+def _without_legend(ax: Axes) -> None:
+    """Take the legend away where the caption says what is drawn."""
+    legend = ax.get_legend()
+    if legend is not None:
+        legend.remove()
+
+
+def map_picture(fitted: Map, assessment: Assessment, band: EffectBand | None = None, name: str = "map") -> Picture:
     """Draw what the map does to the predictions there are."""
     from orthocal import plots
 
     predictions = assessment.predictions
     low, high = float(predictions[0]), float(predictions[-1])
-    base = fitted.base_value if isinstance(fitted, GroupMap) else fitted.predict
+    base = base_of(fitted)
     ends = base([low, high])
     words = f"The map takes a prediction of {low:.4g} to {ends[0]:.4g} and one of {high:.4g} to {ends[1]:.4g}."
     caption = "Calibrated against original prediction; the dashed line leaves predictions as they are."
     if isinstance(fitted, GroupMap):
         caption += " What is added in subgroups comes on top; see the table of shifts."
     caption += about_band(band)
-    return _of(plots.calibration_map(fitted, predictions, band=band), words, caption, "map")
+    table = map_table(fitted, assessment, band)
+    ax = plots.calibration_map(fitted, predictions, axes_for_page(4.0), band=band)
+    grid = np.linspace(low, high, len(table.rows))
+    _hints(ax, grid, np.asarray(base(grid)))
+    bands = [f"; band {row[2] or 'open'} to {row[3] or 'open'}" if band is not None else "" for row in table.rows]
+    tips = [f"{row[0]} becomes {row[1]}{ends}." for row, ends in zip(table.rows, bands, strict=True)]
+    return picture_of(ax, words, caption, name, tips=tips, table=table)
+
+
+def ranking_picture(assessment: Assessment, name: str) -> Picture:
+    """Draw the estimated effects from the highest prediction down."""
+    from orthocal import plots
+
+    table = ranking_table(assessment)
+    ax, bins = plots.ranked_effects(assessment, axes_for_page(3.6)), assessment.bins
+    share = 100 * np.cumsum(bins["n"][::-1]) / bins["n"].sum()
+    _hints(ax, share - 50 * bins["n"][::-1] / bins["n"].sum(), bins["target"][::-1])
+    tips = [f"People {row[0]} by prediction: estimated effect {row[3]}, predicted {row[2]}." for row in table.rows]
+    words = "; ".join(f"{row[0]}: {row[3]}" for row in table.rows)
+    caption = (
+        "Estimated effects of people from the highest prediction down, with intervals; a prediction that ranks well shows marks "
+        "that fall from left to right. Dashed and shaded: the average effect and its interval."
+    )
+    return picture_of(ax, f"Estimated effects, {words}.", caption, f"ranking-{name}", tips=tips, table=table)
 
 
 def forest_picture(assessment: Assessment, name: str) -> Picture:
     """Draw the subgroups."""
     from orthocal import plots
 
-    words = "; ".join(
-        f"{group.column} = {group.value}: {off_by(group.excess, group.excess_interval)}"
-        for group in assessment.subgroups
-        if group.excess is not None and group.excess_interval is not None
-    )
+    drawn = [one for one in assessment.subgroups if one.excess is not None and one.excess_interval is not None]
+    tips = [
+        f"{group.column} = {group.value}: {off_by(group.excess or 0.0, group.excess_interval or (0.0, 0.0))}, {group.rows:,} rows"
+        for group in drawn
+    ]
+    ax = plots.forest(assessment, axes_for_page(0.9 + 0.34 * max(len(drawn), 1)))
+    _hints(ax, [group.excess or 0.0 for group in drawn], list(range(len(drawn)))[::-1])
     caption = (
         "By how much predictions are too high in each subgroup, with intervals; filled where the adjusted test rejects."
     )
-    return _of(plots.forest(assessment), f"{words}.", caption, f"forest-{name}")
-
-
-def audit_picture(before: Audit, after: Audit | None) -> Picture:
-    """Draw the subgroups that were named, before and after."""
-    from orthocal import plots
-
-    when = {"before": before} if after is None else {"before": before, "after": after}
-    words = "; ".join(
-        f"{name}: {', '.join(str(cell) for cell in drawn_cells(audit)[::-1])}" for name, audit in when.items()
-    )
-    caption = (
-        "By how much predictions are too high in each subgroup, with intervals that hold for all of them at once; filled where "
-        "the adjusted test rejects."
-    )
-    return _of(plots.audit_forest(before, after=after), f"{words}.", caption, "audit")
-
-
-def audit_table(when: str, audit: Audit) -> Table:
-    """Return the cells that are off."""
-    rows = tuple(
-        (cell.name, f"{cell.rows:,.0f}", number(cell.excess), between(cell.interval), p_value(cell.p_value))
-        for cell in audit.found[:SHOWN]
-    )
-    header = ("subgroup", "rows", "too high by", "interval", "p-value, adjusted")
-    most = f" The {SHOWN} most surprising:" if len(audit.found) > SHOWN else ""
-    return Table(f"{when}: {audit.headline}{most}", header, rows)
-
-
-def shifts_table(fitted: GroupMap) -> Table:
-    """Return what the map adds in each subgroup, round by round; of several bins the least and the most."""
-    rows = []
-    for number_of_round, one in enumerate(fitted.rounds, 1):
-        names = [
-            str(value) if one.column in fitted.made else f"{one.column} = {value_in_words(value)}"
-            for value in one.values
-        ]
-        for name, row in zip(names or ["all rows"], one.shifts, strict=False):
-            if row.any():
-                added = number(row[0]) if len(row) == 1 else f"{number(row.min())} to {number(row.max())}"
-                rows.append((f"{number_of_round}. {name}", added, "" if len(row) == 1 else f"{len(row)} bins"))
-    return Table("What the map adds in subgroups, in turn", ("subgroup", "added", "by prediction"), tuple(rows))
+    return picture_of(ax, f"{'; '.join(tips)}.", caption, f"forest-{name}", tips=tips, table=groups_table(assessment))
 
 
 def decision_picture(assessment: Assessment, name: str) -> Picture:
-    """Draw the net gain of deciding by the prediction."""
+    """Draw the net gain of deciding by the prediction, with a slider over costs."""
     from orthocal import plots
 
     value: Any = assessment.value
     words = (
         f"At cost {value.cost:.4g}: by prediction {value.value:.4g}, everyone {value.treating_everyone:.4g}, no one 0."
     )
-    caption = "Net gain per row of treating where the prediction exceeds the cost, of treating everyone, and of treating no one."
-    return _of(plots.decision_curve(assessment), words, caption, f"decision-{name}")
+    caption = (
+        "Net gain per row of treating where the prediction exceeds the cost, of treating everyone, and of treating no one; "
+        "estimates, whose interval at the cost that was given stands below."
+    )
+    ax, steps = plots.decision_curve(assessment, axes_for_page(3.8)), _decisions(value)
+    for place, (cost, _, _) in enumerate(steps):
+        ax.axvline(cost, linewidth=7, alpha=0, zorder=9, gid=f"{TIP}{place}")
+    texts = tuple(_decided(*step) for step in steps)
+    start = [cost for cost, _, _ in steps].index(value.cost)
+    slider = Slider("What if treating one person cost more, or less?", texts, start)
+    table = decision_table(assessment)
+    return picture_of(ax, words, caption, f"decision-{name}", tips=texts, table=table, slider=slider)
+
+
+def _decisions(value: Value) -> list[tuple[float, float, float]]:
+    """Return costs with the net gains of treating by prediction and of treating everyone: the curve, and the cost given."""
+    columns = (value.curve[name].tolist() for name in ("cost", "by_prediction", "everyone"))
+    drawn = {cost: (cost, gain, everyone) for cost, gain, everyone in zip(*columns, strict=True)}
+    return sorted({**drawn, value.cost: (value.cost, value.value, value.treating_everyone)}.values())
+
+
+def _decided(cost: float, by_prediction: float, everyone: float) -> str:
+    """Say what three rules gain at a cost, and which gains most."""
+    gains = {"treating by prediction": by_prediction, "treating everyone": everyone, "treating no one": 0.0}
+    best = max(gains, key=lambda rule: gains[rule])
+    return (
+        f"At a cost of {number(cost)}: by prediction {number(by_prediction)} per row, everyone {number(everyone)}, no one 0. "
+        f"Largest: {best}."
+    )
 
 
 def overlap_picture(assessment: Assessment, name: str) -> Picture:
@@ -268,8 +219,11 @@ def overlap_picture(assessment: Assessment, name: str) -> Picture:
 
     spread: Any = assessment.overlap
     words = "; ".join(f"{level}: {low:.3g} to {high:.3g}" for level, (low, high) in spread.propensity.items())
-    caption = "Propensities of the level people got: mass near 0 means that some rows had hardly any chance of it."
-    return _of(plots.overlap(assessment), f"Propensities, {words}.", caption, f"overlap-{name}")
+    caption = (
+        "Propensities of the treatment people received: mass near 0 means that some rows had hardly any chance of it."
+    )
+    ax, table = plots.overlap(assessment, axes_for_page(3.5)), propensities_table(spread, plots.PROPENSITIES)
+    return picture_of(ax, f"Propensities, {words}.", caption, f"overlap-{name}", table=table)
 
 
 def survival_pictures(assessment: Assessment, name: str) -> list[Picture]:
@@ -281,11 +235,44 @@ def survival_pictures(assessment: Assessment, name: str) -> list[Picture]:
         return []
     words = "; ".join(f"{arm}: {mean[-1]:.3g} at {curves.times[-1]:.4g}" for arm, (mean, _) in curves.arms.items())
     caption = "Chance of no event over time had everyone got each arm, doubly robust, with 95% intervals at each time."
-    return [_of(plots.survival_curves(assessment), f"Survival curves, {words}.", caption, f"survival-{name}")]
+    ax = plots.survival_curves(assessment, axes_for_page(3.5))
+    return [picture_of(ax, f"Survival curves, {words}.", caption, f"survival-{name}", table=survival_table(curves))]
 
 
-def _of(ax: Axes, words: str, caption: str, name: str) -> Picture:
-    return picture(ax.figure, words, caption, name)  # type: ignore[arg-type]
+def axes_for_page(height: float) -> Axes:
+    """Return axes of a new figure of the width that pictures of a page have."""
+    from orthocal.drawing import axes_or_new
+
+    return axes_or_new(None, (WIDTH, height))
+
+
+def _hints(ax: Axes, across: Iterable[float], up: Iterable[float]) -> None:
+    """Lay a mark over each point that is not seen, but can be pointed at."""
+    from orthocal.drawing import INK
+
+    limits = ax.get_xlim(), ax.get_ylim()
+    for place, point in enumerate(zip(across, up, strict=True)):
+        ax.plot(*[[end] for end in point], "o", markersize=15, color=INK, alpha=0, zorder=9, gid=f"{TIP}{place}")
+    ax.set(xlim=limits[0], ylim=limits[1])
+
+
+def picture_of(
+    ax: Axes,
+    words: str,
+    caption: str,
+    name: str,
+    *,
+    tips: Sequence[str] = (),
+    table: Table | None = None,
+    slider: Slider | None = None,
+) -> Picture:
+    """Return what is drawn on axes as a picture of a page, its legend above it, where it hides nothing."""
+    from orthocal.drawing import legend_above
+
+    legend = ax.get_legend()
+    if legend is not None:
+        legend_above(ax, len(legend.get_texts()))
+    return picture(ax.figure, words, caption, name, table=table, tips=tips, slider=slider)  # type: ignore[arg-type]
 
 
 def _bins_in_words(assessment: Assessment) -> str:

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from orthocal.formats import number
-from orthocal.reporting.page.blocks import shown_figures
 from orthocal.reporting.page.document import Block, Picture, Pictures, Section, Text
 from orthocal.reporting.page.render import picture
+from orthocal.reporting.page.tables import shown_figures
 from orthocal.reporting.sensitivities import STRENGTH, sensitivity_figures
 from orthocal.sensitivity import Sensitivity
 

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import csv
+import io
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import Any, ClassVar
 
 
 @dataclass(frozen=True)
@@ -31,14 +34,32 @@ class Marked:
 
 
 @dataclass(frozen=True)
+class Cards:
+    """The few figures that matter most: what each is, the figure, and what to make of it; coloured as `Marked` is."""
+
+    kind: ClassVar[str] = "cards"
+    items: tuple[tuple[str, str, str, str], ...]
+
+
+@dataclass(frozen=True)
 class Table:
-    """A table: the first column names the row, the others hold figures, the last `words` of them words."""
+    """A table: the first column names the row, the others hold figures, the last `words` of them words.
+
+    `file` names the CSV file that a reader can save, and `figures` is its text, in full digits; the cells, where it is empty.
+    """
 
     kind: ClassVar[str] = "table"
     caption: str
     header: tuple[str, ...]
     rows: tuple[tuple[str, ...], ...]
     words: int = 0
+    file: str = ""
+    figures: str = ""
+
+    @property
+    def csv_text(self) -> str:
+        """What the CSV file holds."""
+        return self.figures or csv_of(self.header, self.rows)
 
     def as_text(self) -> str:
         """Return the table in plain characters, columns aligned."""
@@ -63,13 +84,24 @@ class Facts:
 
 
 @dataclass(frozen=True)
+class Slider:
+    """A way to walk along a drawing where script is allowed: a label, what is said at each step, and the first step shown."""
+
+    label: str
+    texts: tuple[str, ...]
+    start: int
+
+
+@dataclass(frozen=True)
 class Picture:
-    """A drawing: SVG, what it shows in words, and a caption."""
+    """A drawing: SVG, what it shows in words, a caption, and the figures it was drawn from."""
 
     kind: ClassVar[str] = "picture"
     svg: str
     alternative: str
     caption: str
+    table: Table | None = None
+    slider: Slider | None = None
 
 
 @dataclass(frozen=True)
@@ -89,24 +121,50 @@ class Code:
     text: str
 
 
-Block = Text | Items | Marked | Table | Facts | Picture | Pictures | Code
+Block = Text | Items | Marked | Cards | Table | Facts | Picture | Pictures | Code
 
 
 @dataclass(frozen=True)
 class Section:
-    """A heading and what stands under it."""
+    """A heading and what stands under it.
+
+    Every section is open on paper and without script; `folded` ones begin closed where script is allowed. Sections that follow
+    each other with the same `part` stand together under a heading of that name.
+    """
 
     title: str
     blocks: tuple[Block, ...]
+    folded: bool = False
+    part: str = ""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Page:
-    """A page: title, the answer first (a mark and a sentence), then sections."""
+    """A page: title, the answer first (a mark, sentences, and blocks that stand on top), then sections."""
 
     title: str
     mark: str
     tone: str
     lead: str
     sections: tuple[Section, ...]
+    top: tuple[Block, ...] = ()
     foot: str = ""
+
+
+def csv_of(header: Sequence[str], rows: Sequence[Sequence[Any]]) -> str:
+    """Return a table as the text of a CSV file; what is not a number is left empty."""
+    text = io.StringIO()
+    writer = csv.writer(text, lineterminator="\n")
+    writer.writerow(header)
+    writer.writerows(["" if cell is None or cell != cell else cell for cell in row] for row in rows)  # noqa: PLR0124
+    return text.getvalue()
+
+
+def csv_of_columns(columns: Mapping[str, Any]) -> str:
+    """Return columns of numbers as the text of a CSV file, in full digits."""
+    return csv_of(list(columns), list(zip(*(_plain(column) for column in columns.values()), strict=True)))
+
+
+def _plain(column: Any) -> list[Any]:
+    found: list[Any] = column.tolist() if hasattr(column, "tolist") else list(column)
+    return found

@@ -2,92 +2,61 @@
 
 from __future__ import annotations
 
-import platform
 from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from orthocal import __version__
 from orthocal.assessment import Assessment
-from orthocal.assessment.parts import Check
 from orthocal.assessment.status import CALIBRATED, INCONCLUSIVE, MISCALIBRATED, STATUSES
 from orthocal.errors import OrthocalError
-from orthocal.formats import between, number, percent
-from orthocal.group_maps import GroupMap
 from orthocal.mapfile import write_text
 from orthocal.reporting.calibrations import calibration_figures
-from orthocal.reporting.page.blocks import (
-    audit_picture,
-    audit_table,
-    before_after_pictures,
-    bins_table,
-    checks_table,
-    decision_picture,
-    figures_table,
-    forest_picture,
-    groups_table,
-    how_facts,
-    map_picture,
-    overlap_picture,
-    overlap_table,
-    reliability_picture,
-    shifts_table,
-    shown_figures,
-    survival_pictures,
-)
+from orthocal.reporting.page.audits import audit_sections
+from orthocal.reporting.page.blocks import before_after_pictures, errors_picture, reliability_picture
 from orthocal.reporting.page.confounding import sensitivity_section
-from orthocal.reporting.page.document import Block, Code, Marked, Page, Section, Text
+from orthocal.reporting.page.document import Block, Marked, Page, Section, Text
 from orthocal.reporting.page.render import render
+from orthocal.reporting.page.sections import (
+    checks_sections,
+    decision_sections,
+    foot,
+    how_section,
+    map_section,
+    overlap_section,
+    ranking_sections,
+    snippet_of,
+    subgroup_sections,
+    use_section,
+)
+from orthocal.reporting.page.since import earlier_record, with_changes
+from orthocal.reporting.page.tables import calibrations_table, figures_table, shown_figures
+from orthocal.reporting.page.top import TONES, calibration_cards, capital, checks_marks, verdict_cards
 from orthocal.sensitivity import Sensitivity
 from orthocal.study import Calibration
-from orthocal.study.recommendation import (
-    COLLECT,
-    DO_NOT_USE,
-    HOLD_OUT,
-    USE_AVERAGE,
-    USE_CALIBRATED,
-    USE_PREDICTION,
-)
+from orthocal.study.recommendation import USE_CALIBRATED, USE_PREDICTION
 
-TONES = {
-    CALIBRATED: "good",
-    MISCALIBRATED: "bad",
-    INCONCLUSIVE: "open",
-    USE_PREDICTION: "good",
-    USE_CALIBRATED: "good",
-    USE_AVERAGE: "good",
-    DO_NOT_USE: "bad",
-    COLLECT: "open",
-    HOLD_OUT: "open",
-}
-"""How statuses and recommendations are coloured."""
 TITLE = "Can this model of causal effects be believed?"
-SNIPPET = """import orthocal
-
-calibration_map = orthocal.load("map.json")
-calibrated = calibration_map.predict(predictions)
-
-# on the command line:  orthocal apply map.json new.csv --prediction tau --out calibrated.csv
-# in a database:        orthocal export map.json --format sql"""
 
 
 def report(
-    assessments: Assessment | Mapping[str, Assessment] | Calibration,
+    assessments: Assessment | Calibration | Mapping[str, Assessment] | Mapping[str, Calibration],
     path: str | Path,
     *,
     title: str = TITLE,
     how: Mapping[str, str] | None = None,
     sensitivity: Mapping[str, Sensitivity] | None = None,
+    since: str | Path | Mapping[str, Any] | None = None,
 ) -> None:
     """Write one self-contained HTML page: the answer first, then pictures, figures, and how to repeat it.
 
-    The page needs no network and no script, prints, and follows the reader's light or dark colours.
+    The page makes no request, prints, and follows the reader's light or dark colours. Everything is there without script; with
+    it, sections fold, marks say what they are, and a slider walks over costs. Figures of every picture can be saved as CSV.
 
     Parameters
     ----------
-    assessments : Assessment, mapping of str to Assessment, or Calibration
-        A verdict, several side by side, or a calibration with its verdicts before and after.
+    assessments : Assessment or Calibration, or a mapping of names to either
+        A verdict, a calibration with its verdicts before and after, or several of a kind side by side.
     path : str or Path
         The file to write, under another name until it is whole.
     title : str
@@ -95,6 +64,8 @@ def report(
         What else another person needs in order to repeat it, such as the file the data came from.
     sensitivity : mapping of str to Sensitivity, optional
         By prediction, from `Study.sensitivity`: each becomes a section with its picture.
+    since : str, Path or mapping, optional
+        An earlier `assessment.json`, or what `to_dict` returned then: the page shows its figures beside those of now.
 
     Examples
     --------
@@ -107,39 +78,47 @@ def report(
     ...     pathlib.Path(f"{folder}/report.html").read_text()[:15]
     '<!DOCTYPE html>'
     """
-    page = report_page(assessments, title, how)
+    page = report_page(assessments, title, how, since)
     more = tuple(sensitivity_section(one, place) for place, one in enumerate((sensitivity or {}).values()))
     write_text(Path(path), render(replace(page, sections=(*page.sections[:-1], *more, page.sections[-1]))))
 
 
 def report_page(
-    assessments: Assessment | Mapping[str, Assessment] | Calibration,
+    assessments: Any,
     title: str = TITLE,
     how: Mapping[str, str] | None = None,
+    since: str | Path | Mapping[str, Any] | None = None,
 ) -> Page:
-    """Return the page of a verdict, of several, or of a calibration."""
-    how = dict(how or {})
-    if isinstance(assessments, Calibration):
-        done = assessments
-        lead = "\n".join([*done.recommendation.reasons, f"Before: {done.before.verdict}", done.story])
-        return _page(title, done.recommendation.action, lead, _job_sections(done), done.before, how)
-    if isinstance(assessments, Assessment):
-        return _page(
-            title, assessments.status, assessments.verdict, _sections(assessments, "verdict"), assessments, how
-        )
-    if isinstance(assessments, Mapping) and any(isinstance(one, Calibration) for one in assessments.values()):
+    """Return the page of a verdict or of a calibration, or of several of a kind."""
+    if since is None:
+        return _page_of(assessments, title, dict(how or {}))
+    earlier_record(since)  # refused before anything is drawn
+    return with_changes(_page_of(assessments, title, dict(how or {})), since, assessments)
+
+
+def _page_of(found: Any, title: str, how: dict[str, str]) -> Page:
+    if isinstance(found, Calibration):
+        return calibration_page(found, title, how)
+    if isinstance(found, Assessment):
+        return _page(title, found.status, found.verdict, _sections(found, "verdict"), found, how)
+    kinds = {type(one) for one in found.values()} if isinstance(found, Mapping) else set()
+    if len(kinds) != 1 or not kinds <= {Assessment, Calibration}:
         raise OrthocalError(
-            "`assessments` must be one Calibration, or verdicts by name; these are several. Write a page each."
+            "`assessments` must be an Assessment, a Calibration, or a mapping of names to one kind of these; it is "
+            f"{_kind(found)}. What is of several arms has a method `report`."
         )
-    if not isinstance(assessments, Mapping) or not assessments:
-        raise OrthocalError(
-            "`assessments` must be an Assessment, a mapping of names to them, or a Calibration; it is "
-            f"{'empty' if isinstance(assessments, Mapping) else type(assessments).__name__}."
-        )
-    if len(assessments) == 1:
-        ((name, only),) = assessments.items()
-        return report_page(only, title, {"prediction": name, **how})
-    return _several(title, assessments, how)
+    if len(found) == 1:
+        ((name, only),) = found.items()
+        return _page_of(only, title, {"prediction": name, **how})
+    return _several(title, found, how) if kinds == {Assessment} else _several_calibrations(title, found, how)
+
+
+def _kind(found: Any) -> str:
+    """Say what was given where it cannot be reported."""
+    if not isinstance(found, Mapping):
+        return type(found).__name__
+    kinds = dict.fromkeys(type(one).__name__ for one in found.values())
+    return f"a mapping to {' and '.join(kinds)}" if kinds else "empty"
 
 
 def _page(title: str, mark: str, lead: str, sections: list[Section], verdict: Assessment, how: dict[str, str]) -> Page:
@@ -148,23 +127,25 @@ def _page(title: str, mark: str, lead: str, sections: list[Section], verdict: As
         mark=capital(mark),
         tone=TONES[mark],
         lead=lead,
+        top=(verdict_cards(verdict), *checks_marks(verdict.checks)),
         sections=(*sections, how_section(verdict, how)),
         foot=foot(),
     )
 
 
-def capital(text: str) -> str:
-    """Return a text that begins with a capital."""
-    return f"{text[0].upper()}{text[1:]}"
+def calibration_page(done: Calibration, title: str, how: dict[str, str]) -> Page:
+    """Return the page of a calibration: what to do and why, then before and after."""
+    lead = "\n".join([*done.recommendation.reasons, f"Before: {done.before.verdict}", done.story])
+    page = _page(title, done.recommendation.action, lead, _job_sections(done), done.before, how)
+    return replace(page, top=(calibration_cards(done), *checks_marks(done.checks)))
 
 
 def _several(title: str, verdicts: Mapping[str, Assessment], how: dict[str, str]) -> Page:
     """One page for several predictions: their statuses together, then each in turn."""
     summary = tuple((TONES[v.status], capital(v.status), f"{name}: {v.verdict}") for name, v in verdicts.items())
-    sections = [Section("Verdicts", (Marked(summary), figures_table(verdicts)))]
+    sections = [Section("Side by side", (errors_picture(verdicts), Marked(summary), figures_table(verdicts)))]
     for place, (name, verdict) in enumerate(verdicts.items()):
-        own = _sections(verdict, f"verdict-{place}")
-        sections += [Section(f"{name}: {section.title.lower()}", section.blocks) for section in own]
+        sections += _part(name, _sections(verdict, f"verdict-{place}"))
     named = {status: [name for name, verdict in verdicts.items() if verdict.status == status] for status in STATUSES}
     tone = next(TONES[status] for status in (MISCALIBRATED, INCONCLUSIVE, CALIBRATED) if named[status])
     lead = " ".join(f"{capital(status)}: {', '.join(names)}." for status, names in named.items() if names)
@@ -178,60 +159,70 @@ def _several(title: str, verdicts: Mapping[str, Assessment], how: dict[str, str]
     )
 
 
-def _job_sections(done: Calibration) -> list[Section]:
-    """Sections of a calibration; what is said after it rests on rows the map never saw."""
-    verdicts = {"before": done.before} if done.after is None else {"before": done.before, "after": done.after}
-    last, band = done.before if done.after is None else done.after, done.band_or_none
-    pictures: list[Block] = [
-        reliability_picture(done.before, "before", band)
-        if done.after is None
-        else before_after_pictures(done.before, done.after, band=band)
-    ]
-    reason = [Text(f"Method: {done.reason}")] if done.reason else []
-    ships = "The map was fitted on the rows that were not held out."
-    if done.recommendation.action != USE_CALIBRATED:
-        ships += f" It is not what is recommended, which is: {done.recommendation.action}."
-    if done.map is not done.verified_map:
-        ships = (
-            f"The map that ships was fitted again on all rows; it is {number(done.distance or 0.0)} (root mean square) away from "
-            "the one that the verdict after calibration belongs to."
+def _part(name: str, sections: list[Section]) -> list[Section]:
+    """Return sections under a heading of their own, folded: the page begins with all of them side by side."""
+    return [replace(section, part=name, folded=True) for section in sections]
+
+
+def _several_calibrations(title: str, done: Mapping[str, Calibration], how: dict[str, str]) -> Page:
+    """One page for several calibrations: side by side, then each in turn."""
+    actions: dict[str, list[str]] = {}
+    for name, one in done.items():
+        actions.setdefault(one.recommendation.action, []).append(name)
+    usable = [*actions.get(USE_PREDICTION, ()), *actions.get(USE_CALIBRATED, ())]
+    marks = tuple(
+        (
+            TONES[one.recommendation.action],
+            f"{name}: {one.recommendation.action}.",
+            " ".join(one.recommendation.reasons),
         )
+        for name, one in done.items()
+    )
+    verdicts = {f"{name}, {when}": one for name, each in done.items() for when, one in _verdicts(each).items()}
+    beside = Section("Side by side", (errors_picture(verdicts), calibrations_table(done), Text(CHOOSE)))
+    sections = [beside]
+    for place, (name, one) in enumerate(done.items()):
+        sections += _part(name, _job_sections(one, f"model-{place}-"))
+    return Page(
+        title=title,
+        mark=f"{len(usable)} of {len(done)} models can be used",
+        tone="good" if usable else "open",
+        lead="\n".join(f"{capital(action)}: {', '.join(names)}." for action, names in actions.items()),
+        top=(Marked(marks),),
+        sections=(*sections, how_section(next(iter(done.values())).before, how)),
+        foot=foot(),
+    )
+
+
+CHOOSE = (
+    "To choose among them, compare their losses on the same rows, pair by pair, with Study.choose or orthocal choose."
+)
+
+
+def _verdicts(done: Calibration) -> dict[str, Assessment]:
+    return {"before": done.before} if done.after is None else {"before": done.before, "after": done.after}
+
+
+def _job_sections(done: Calibration, place: str = "") -> list[Section]:
+    """Sections of a calibration; what is said after it rests on rows the map never saw. `place` tells several apart."""
+    verdicts = _verdicts(done)
+    last = list(verdicts.values())[-1]
+    reliability: Block = (
+        reliability_picture(done.before, f"{place}before", done.band_or_none)
+        if done.after is None
+        else before_after_pictures(done.before, done.after, f"{place}reliability", done.band_or_none)
+    )
+    found = shown_figures("Calibration", calibration_figures(done)[1:])
     return [
-        Section("What was found", (shown_figures("Calibration", calibration_figures(done)[1:]),)),
+        Section("What was found", (errors_picture(verdicts, f"{place}errors"), found)),
         *checks_sections(done.checks),
-        Section("Predicted and estimated effects", tuple(pictures)),
-        Section(
-            "What calibration does to a prediction",
-            (map_picture(done.map, done.before, band), Text(ships), *reason),
-        ),
-        *_audit_sections(done),
-        Section("Figures", (figures_table(verdicts), bins_table(last))),
-        *_further(last, "after" if done.after is not None else "before"),
-        Section("Use the map", (Text("Load the map and calibrate new predictions:"), Code(_snippet(done)))),
+        Section("Predicted and estimated effects", (reliability,)),
+        map_section(done, place),
+        *audit_sections(done, place),
+        *_further(last, f"{place}{'after' if done.after is not None else 'before'}"),
+        Section("Figures", (figures_table(verdicts),), folded=True),
+        use_section(snippet_of(done)),
     ]
-
-
-def _snippet(done: Calibration) -> str:
-    """Return how the map is used; a map of groups needs their columns."""
-    return SNIPPET.replace("(predictions)", "(predictions, table)") if isinstance(done.map, GroupMap) else SNIPPET
-
-
-def _audit_sections(done: Calibration) -> list[Section]:
-    """The subgroups that were named to be put right, before and after."""
-    if done.audit_before is None:
-        return []
-    blocks: list[Block] = [audit_picture(done.audit_before, done.audit_after)]
-    for when, audit in {"Before": done.audit_before, "After": done.audit_after}.items():
-        if audit is not None:
-            blocks.append(audit_table(when, audit) if audit.found else Text(f"{when}: {audit.headline}"))
-    none = "No subgroup stood out, so the map is that of the prediction alone."
-    blocks.append(shifts_table(done.map) if isinstance(done.map, GroupMap) else Text(none))
-    return [Section("Subgroups before and after", tuple(blocks))]
-
-
-def checks_sections(checks: tuple[Check, ...]) -> list[Section]:
-    """What was checked, what did not pass first."""
-    return [Section("Checks", (checks_table(checks),))] if checks else []
 
 
 def _sections(verdict: Assessment, name: str) -> list[Section]:
@@ -240,52 +231,16 @@ def _sections(verdict: Assessment, name: str) -> list[Section]:
     return [
         *checks_sections(verdict.checks),
         Section("Predicted and estimated effects", (reliability_picture(verdict, name),)),
-        Section("Figures", (figures_table(one), bins_table(verdict))),
         *_further(verdict, name),
+        Section("Figures", (figures_table(one),), folded=True),
     ]
 
 
 def _further(verdict: Assessment, name: str) -> list[Section]:
-    """Subgroups, decisions, overlap and unmeasured confounding, as far as the verdict has them."""
-    sections = []
-    if verdict.subgroups:
-        sections.append(Section("Subgroups", (forest_picture(verdict, name), groups_table(verdict))))
-    if verdict.value is not None:
-        curve = [] if verdict.is_constant else [decision_picture(verdict, name)]
-        sections.append(Section("What deciding by it is worth", (*curve, Text(_value(verdict)))))
-    blocks: list[Block] = [Text(verdict.sensitivity.text)]
-    if verdict.overlap is not None:
-        pictures = [overlap_picture(verdict, name)] if verdict.overlap.levels else []
-        blocks = [*pictures, *survival_pictures(verdict, name), overlap_table(verdict.overlap), *blocks]
-    return [*sections, Section("Overlap and unmeasured confounding", tuple(blocks))]
-
-
-def _value(verdict: Assessment) -> str:
-    value: Any = verdict.value
-    return (
-        f"At a cost of {number(value.cost)} per treated person the prediction treats {value.share_treated:.1%} and gains "
-        f"{number(value.value)} per row ({percent(verdict.level)} interval {between(value.interval)}); treating everyone gains "
-        f"{number(value.treating_everyone)}, no one 0."
-    )
-
-
-def how_section(verdict: Assessment, how: dict[str, str]) -> Section:
-    """Return how it was computed and what must hold."""
-    blocks: list[Block] = [how_facts(verdict, how)]
-    if verdict.origin is not None:
-        blocks.append(Text(f"What must hold: {verdict.origin.assumption}"))
-    blocks.append(
-        Text(
-            "The predictions must come from a model that was not trained on these rows. The error is that of bins of the "
-            "prediction, a lower bound of the error over all its values."
-        )
-    )
-    return Section("How it was computed", tuple(blocks))
-
-
-def foot() -> str:
-    """Return the versions behind a page."""
-    from importlib.metadata import version
-
-    libraries = ", ".join(f"{name} {version(name)}" for name in ("numpy", "scipy", "scikit-learn"))
-    return f"orthocal {__version__}, Python {platform.python_version()}, {libraries}"
+    """Ranking, decisions, subgroups, overlap and unmeasured confounding, as far as the verdict has them."""
+    return [
+        *ranking_sections(verdict, name),
+        *decision_sections(verdict, name),
+        *subgroup_sections(verdict, name),
+        overlap_section(verdict, name),
+    ]
