@@ -11,11 +11,12 @@ import numpy as np
 
 from orthocal.arrays import Floats
 from orthocal.engines.partitioned.cell_finder import CellFinder
+from orthocal.engines.partitioned.grid_cells import CELLS, GridCells
 from orthocal.engines.partitioned.keys import keys_of, sampled
 from orthocal.engines.partitioned.partition_loss import Job, loss_of
 from orthocal.engines.partitioned.passes import each, reduced
 from orthocal.engines.partitioned.sketch import Sketch
-from orthocal.engines.partitioned.summaries import CELLS, Bracketed, GridCells, LineSums, Pairs
+from orthocal.engines.partitioned.summaries import Bracketed, LineSums, Pairs
 from orthocal.engines.protocol import PartitionedTable
 from orthocal.errors import OrthocalError, UnavailableError
 from orthocal.losses import Loss, QuadraticLoss, joined, without_overlap
