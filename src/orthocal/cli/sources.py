@@ -206,7 +206,7 @@ def words_of_partitions(study: Study, rows: int) -> dict[str, str]:
     return {
         "key": roles.groups or roles.key or "covariates, treatment and instrument of a row",
         "sample": f"nuisances are learnt on about {sample:,} rows",
-        "on a grid": "no" if study.exact else f"yes: of {CELLS:,} cells of the prediction",
+        "grid": "none" if study.exact else f"of {CELLS:,} cells of the prediction",
     }
 
 

@@ -86,6 +86,11 @@ class Source:
         """Whether the rough sketch is not that of all partitions."""
         return len(_spread(self.parts)) < self.parts
 
+    @property
+    def about_rows(self) -> float:
+        """How many rows there are, judging by the partitions that were looked at."""
+        return self.rough_sketch.counts.rows * self.parts / len(_spread(self.parts))
+
     def rough_then_whole(self, errors: float) -> Iterator[tuple[Sketch, float]]:
         """Yield the sketch of a few partitions, then that of all, each with how far off a share of the weight can be."""
         rough = self.rough_sketch
