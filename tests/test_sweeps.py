@@ -5,7 +5,8 @@ import pytest
 
 from orthocal import ExpectileLoss, QuadraticLoss, assess
 from orthocal.assessment import decomposition, sweeps
-from orthocal.assessment.sweeps import Piece, SortedRows, answer, piece_ends
+from orthocal.assessment.pieces import Piece
+from orthocal.assessment.sweeps import SortedRows, answer, piece_ends
 
 
 def rows(n=3000, *, ties=False, weights=False, clusters=False, negative=False, seed=0):

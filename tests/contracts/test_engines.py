@@ -8,16 +8,15 @@ import pandas as pd
 import pytest
 from dask import dataframe as dd
 
-from orthocal import Histogram, Isotonic, Linear, OrthocalError, Study, assess, orthogonal_loss
+from orthocal import Histogram, Isotonic, Linear, assess, orthogonal_loss
+from orthocal.assessment.records import Settings
 from orthocal.datasets import simulate_cate
+from orthocal.effects import CATE
 from orthocal.engines.dask.table import DaskTable
 from orthocal.engines.local.table import LocalTable
-from orthocal.engines.partitioned.engine import PartitionedEngine
 from orthocal.engines.partitioned.fit import fitted
 from orthocal.engines.partitioned.preparation import prepared
 from orthocal.engines.partitioned.verdict import judged
-from orthocal.assessment.records import Settings
-from orthocal.effects import CATE
 from orthocal.nuisances.learners import Recipe
 from orthocal.roles import Roles
 from tests.test_sweeps import numbers
@@ -63,7 +62,9 @@ def rows(n=4000, *, ties=False, weight=None, seed=0):
     data = simulate_cate(n=n, random_state=seed)
     rng = np.random.default_rng(seed)
     tau = 1 + 2 * data.effect
-    frame = pd.DataFrame({"x": data.X[:, 0], "y": data.y, "a": data.treatment, "tau": np.round(tau, 1) if ties else tau})
+    frame = pd.DataFrame(
+        {"x": data.X[:, 0], "y": data.y, "a": data.treatment, "tau": np.round(tau, 1) if ties else tau}
+    )
     frame["w"] = {None: np.ones(n), "whole": rng.integers(0, 4, n), "some": rng.uniform(0.5, 2, n)}[weight]
     frame["cluster"], frame["part"] = rng.integers(0, n // 10, n), rng.choice(["u", "v"], n)
     return frame.assign(**data.nuisances)
@@ -92,7 +93,10 @@ def source_of(table, *, weight=None, groups=None, by=()):
 
 def loss_in_memory(frame, *, weight=None, groups=None):
     given = {name: frame[name] for name in GIVEN}
-    more = {"sample_weight": None if weight is None else frame[weight], "groups": None if groups is None else frame[groups]}
+    more = {
+        "sample_weight": None if weight is None else frame[weight],
+        "groups": None if groups is None else frame[groups],
+    }
     return orthogonal_loss("cate", frame[["x"]], frame.y, treatment=frame.a, nuisances=given, **more)
 
 
@@ -126,3 +130,40 @@ def test_exact_verdicts_are_those_of_memory(tmp_path, monkeypatch, engine, how, 
     for path, value in here.items():
         if not any(word in path for word in drawn):
             assert there[path] == pytest.approx(value, rel=1e-8, abs=1e-8), path
+
+
+@every_engine
+@pytest.mark.parametrize("weight", [None, "w"])
+def test_the_default_verdict_is_that_of_memory_where_cells_are_rows(tmp_path, engine, weight):
+    frame = rows(weight=None if weight is None else "some")
+    source = source_of(ENGINES[engine](divided(frame, 5), tmp_path), weight=weight, by=("part",))
+    found = judged(source, Settings(cost=0.5, draws=20, random_state=0), exact=False)
+    loss = loss_in_memory(frame, weight=weight)
+    right = assess(frame.tau, loss, cost=0.5, by={"part": frame.part}, draws=20, random_state=0)
+    there, here = numbers(found), numbers(right)
+    assert there.keys() == here.keys()
+    for path, value in here.items():
+        if "decomposition" not in path:  # halves of the rows are drawn in another way
+            assert there[path] == pytest.approx(value, rel=1e-8, abs=1e-8), path
+
+
+@pytest.mark.parametrize("weight", [None, "w"])
+def test_the_default_verdict_on_few_cells(tmp_path, monkeypatch, weight):
+    """Bins, average, error and value are exact however coarse the grid; the range test is within its bound."""
+    monkeypatch.setattr("orthocal.engines.partitioned.grid_verdict.CELLS", 1024)
+    frame = rows(30_000, weight=None if weight is None else "some").assign(tau=lambda table: table.tau / 2)
+    source = source_of(in_files(divided(frame, 5), tmp_path), weight=weight)
+    found = judged(source, Settings(cost=0.2, draws=20, random_state=0), exact=False)
+    right = assess(frame.tau, loss_in_memory(frame, weight=weight), cost=0.2, draws=20, random_state=0)
+    there, here = numbers(found), numbers(right)
+    exact = (".bins", ".error", ".standard_error", ".interval", ".average", ".tests.bins", ".minimum", ".l1", ".risk")
+    for path, value in here.items():
+        if path.startswith(exact) or path in (".value.value", ".value.standard_error", ".value.share_treated"):
+            near = 1e-8 if weight is None else 1e-4  # a row's share of its bin's mass is not known where masses differ
+            assert there[path] == pytest.approx(value, rel=near, abs=1e-8), path
+    test, bound = found.tests["range"], float(found.tests["range"].note.split()[-1])
+    assert abs(right.tests["range"].statistic - test.statistic) <= bound
+    assert found.rate.autoc.value == pytest.approx(right.rate.autoc.value, abs=0.02 * right.rate.autoc.standard_error)
+    for one, other in zip(found.linear_predictor, right.linear_predictor, strict=True):
+        assert one.value == pytest.approx(other.value, abs=0.05 * other.standard_error)
+        assert one.standard_error == pytest.approx(other.standard_error, rel=1e-3)

@@ -26,6 +26,7 @@ from orthocal.assessment.error import (
 )
 from orthocal.assessment.linear_test import linear_test
 from orthocal.assessment.parts import Average, TestResult
+from orthocal.assessment.pieces import Piece
 from orthocal.assessment.range_test import range_test
 from orthocal.assessment.rate import rate
 from orthocal.assessment.ratios import MeanMass, Shown, against_all, mean_mass
@@ -34,7 +35,6 @@ from orthocal.assessment.sentences import sensitivity, verdict
 from orthocal.assessment.status import INCONCLUSIVE, ranking_of, status_of
 from orthocal.assessment.subgroups import judge_groups, subgroups
 from orthocal.assessment.sweeps import (
-    Piece,
     Rows,
     SortedRows,
     Stage,
@@ -272,7 +272,7 @@ def _ends() -> Stage[Floats]:
 
 
 def _ends_of(piece: Piece) -> tuple[float, float]:
-    return float(piece.prediction[0]), float(piece.prediction[-1])
+    return piece.ends
 
 
 def _bins(rows: Rows, mass: MeanMass | None, settings: Settings) -> Stage[Bins]:

@@ -11,7 +11,8 @@ from orthocal.assessment.bin_table import minimisers
 from orthocal.assessment.bins import at_constant, at_prediction, mean_residual
 from orthocal.assessment.crossings import score_interval
 from orthocal.assessment.parts import Average
-from orthocal.assessment.sweeps import Piece, Rows, Stage
+from orthocal.assessment.pieces import Piece
+from orthocal.assessment.sweeps import Rows, Stage
 
 
 def average_effect(rows: Rows, level: float) -> Stage[Average]:
@@ -35,7 +36,7 @@ def average_effect(rows: Rows, level: float) -> Stage[Average]:
 
 
 def _masses(piece: Piece) -> tuple[float, float]:
-    return float(piece.loss.mass @ piece.prediction), float(piece.loss.mass.sum())
+    return piece.dot(piece.loss.mass, piece.prediction), piece.sum(piece.loss.mass)
 
 
 def mean_mass_of_rows() -> Stage[float]:
@@ -45,4 +46,4 @@ def mean_mass_of_rows() -> Stage[float]:
 
 
 def _mass_and_weight(piece: Piece) -> tuple[float, float]:
-    return float(piece.loss.mass.sum()), float(piece.loss.weight.sum())
+    return piece.sum(piece.loss.mass), piece.sum(piece.loss.weight)

@@ -11,7 +11,8 @@ from scipy.stats import t as t_distribution
 
 from orthocal.arrays import Floats, Integers
 from orthocal.assessment.parts import Average, Coefficient, LinearPredictor
-from orthocal.assessment.sweeps import Piece, Rows, Stage, cluster_sums, count_effective, merged
+from orthocal.assessment.pieces import Piece
+from orthocal.assessment.sweeps import Rows, Stage, cluster_sums, count_effective, merged
 from orthocal.losses import score_at
 
 STEPS = 3

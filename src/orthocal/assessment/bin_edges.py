@@ -9,7 +9,8 @@ from typing import Any
 import numpy as np
 
 from orthocal.arrays import Floats, Integers, RowIndex, sorting_order
-from orthocal.assessment.sweeps import Piece, Runs, Stage, pair_codes, piece_ends
+from orthocal.assessment.pieces import Piece, Runs
+from orthocal.assessment.sweeps import Stage, pair_codes, piece_ends
 from orthocal.calibrators.left_out import value_columns
 from orthocal.folds import VALIDATION, drawn_within, hashed_ranks
 from orthocal.losses import Loss
@@ -59,7 +60,7 @@ def cut(bins: int) -> Stage[Floats]:
 
 def counts_of(piece: Piece) -> tuple[Counts, float]:
     """Summary: how the weights count, and the last prediction."""
-    return Counts.of(piece.loss.weight), float(piece.prediction[-1])
+    return Counts.of(piece.loss.weight) if piece.packed is None else piece.packed.counts, piece.ends[1]
 
 
 def equal_mass_edges(bins: int) -> Stage[Floats]:
@@ -77,13 +78,15 @@ def _where_reached(piece: Piece, wanted: Floats, reached: Floats, *, ones: bool)
     own = wanted[(wanted > before) & (wanted <= after)]
     if not len(own):
         return np.empty(0)
-    running = before + np.cumsum(np.ones(len(piece)) if ones else piece.loss.weight)
-    return np.asarray(piece.prediction[np.minimum(np.searchsorted(running, own, side="left"), len(piece) - 1)])
+    running = before + np.cumsum(piece.each(np.ones(len(piece)) if ones else piece.loss.weight))
+    if piece.packed is not None:  # sums of cells are rounded
+        own = own * (1 - 1e-11)
+    return np.asarray(piece.level[np.minimum(np.searchsorted(running, own, side="left"), len(piece) - 1)])
 
 
 def members(piece: Piece, edges: Floats) -> tuple[Integers, list[set[Any]]]:
     """Question: how many rows each bin has, and two different rows, or clusters, of each, where it has them."""
-    size = Runs(piece.prediction, edges).size
+    size = Runs.of(piece, edges).size
     if piece.loss.groups is None:
         return size, [{(piece.number, b, row) for row in range(min(int(many), 2))} for b, many in enumerate(size)]
     count = len(edges) + 1

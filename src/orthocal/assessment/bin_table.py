@@ -14,8 +14,9 @@ from orthocal.arrays import Floats, Integers, group_sums
 from orthocal.assessment.bins import Binned, Cells, scaled
 from orthocal.assessment.crossings import Bracket, crossings
 from orthocal.assessment.parts import Curve
+from orthocal.assessment.pieces import Piece, Runs
 from orthocal.assessment.ratios import MeanMass, Shown
-from orthocal.assessment.sweeps import Piece, Rows, Runs, Stage, cluster_sums, count_rows, merged, pair_codes
+from orthocal.assessment.sweeps import Rows, Stage, cluster_sums, count_rows, merged, pair_codes
 from orthocal.losses import Loss, QuadraticLoss, is_ratio, score_at
 from orthocal.solvers import constants
 from orthocal.solvers.constants import PRECISION, finite_bounds, narrowest, ratios
@@ -94,24 +95,24 @@ def _divided(like: Loss, edges: Floats, precision: float) -> Stage[Floats]:
 
 
 def _whole(piece: Piece, edges: Floats) -> Floats:
-    return constants(piece.loss, Runs(piece.prediction, edges).index, len(edges) + 1)
+    return constants(piece.loss, Runs.of(piece, edges).index, len(edges) + 1)
 
 
 def _slopes(piece: Piece, edges: Floats, values: Floats) -> Floats:
     """Question: summed derivatives of each bin at several values of its own."""
-    runs = Runs(piece.prediction, edges)
+    runs = Runs.of(piece, edges)
     return np.array([runs.sums(piece.loss.derivative(runs.spread(one))) for one in values])
 
 
 def _scores(piece: Piece, edges: Floats, level: Floats) -> Floats:
     """Question: summed derivatives of each bin at its level, of the loss taken there, and their squares."""
-    runs = Runs(piece.prediction, edges)
+    runs = Runs.of(piece, edges)
     score = score_at(piece.loss, runs.spread(level))
     return np.array([runs.sums(score), runs.sums(score**2)])
 
 
 def _ratio_sums(piece: Piece, edges: Floats) -> Floats:
-    loss, runs = piece.loss, Runs(piece.prediction, edges)
+    loss, runs = piece.loss, Runs.of(piece, edges)
     assert isinstance(loss, QuadraticLoss)  # noqa: S101
     return np.array([runs.sums(loss.numerator), runs.sums(loss.denominator)])
 
@@ -174,10 +175,10 @@ def _critical(binned: Binned, level: float) -> Floats:
 
 def _sums(piece: Piece, edges: Floats) -> tuple[Floats, float, float]:
     """Question: of each bin mass and weight, and predictions weighed by both; the ends of the predictions."""
-    runs, mass, weight = Runs(piece.prediction, edges), piece.loss.mass, piece.loss.weight
+    runs, mass, weight = Runs.of(piece, edges), piece.loss.mass, piece.loss.weight
     columns = [mass, mass * piece.prediction]
     columns += columns if weight is mass else [weight, weight * piece.prediction]
-    return np.array([runs.sums(column) for column in columns]), piece.prediction[0], piece.prediction[-1]
+    return np.array([runs.sums(column) for column in columns]), *piece.ends
 
 
 def shown_bins(rows: Rows, binned: Binned, mean: MeanMass | None) -> Stage[tuple[Shown, Binned]]:
@@ -208,7 +209,7 @@ def shown_bins(rows: Rows, binned: Binned, mean: MeanMass | None) -> Stage[tuple
 
 
 def _masses(piece: Piece, edges: Floats) -> Floats:
-    return Runs(piece.prediction, edges).sums(piece.loss.mass)
+    return Runs.of(piece, edges).sums(piece.loss.mass)
 
 
 def _columns(piece: Piece, mean: MeanMass) -> list[Floats]:
@@ -218,7 +219,7 @@ def _columns(piece: Piece, mean: MeanMass) -> list[Floats]:
 
 
 def _row_products(piece: Piece, edges: Floats, means: Floats, held: Floats, mean: MeanMass) -> Floats:
-    return _products(Runs(piece.prediction, edges), _columns(piece, mean), means, held)
+    return _products(Runs.of(piece, edges), _columns(piece, mean), means, held)
 
 
 def _cell_columns(piece: Piece, edges: Floats, mean: MeanMass) -> tuple[Integers, Floats]:

@@ -12,11 +12,10 @@ from scipy.sparse import coo_array
 
 from orthocal.arrays import Floats, Integers, group_sums, sorting_order
 from orthocal.assessment.bin_edges import cut
+from orthocal.assessment.pieces import Piece, Runs
 from orthocal.assessment.ratios import against_all, mean_mass
 from orthocal.assessment.sweeps import (
-    Piece,
     Rows,
-    Runs,
     SortedRows,
     Stage,
     answer,
@@ -169,11 +168,11 @@ def _first_sums(cells: Runs | Cells, mass: Floats, residual: Floats) -> Floats:
 
 
 def _row_sums(piece: Piece, edges: Floats) -> Floats:
-    return _first_sums(Runs(piece.prediction, edges), piece.loss.mass, piece.residual)
+    return _first_sums(Runs.of(piece, edges), piece.loss.mass, piece.residual)
 
 
 def _sizes(piece: Piece, edges: Floats) -> Integers:
-    return Runs(piece.prediction, edges).size
+    return Runs.of(piece, edges).size
 
 
 def _cell_sums(piece: Piece, edges: Floats) -> tuple[Integers, Floats]:
@@ -181,7 +180,7 @@ def _cell_sums(piece: Piece, edges: Floats) -> tuple[Integers, Floats]:
 
 
 def _row_squares(piece: Piece, edges: Floats, mean: Floats, mass: Floats) -> Floats:
-    runs = Runs(piece.prediction, edges)
+    runs = Runs.of(piece, edges)
     return runs.sums(scaled(runs, piece.loss.mass, piece.residual, mean, mass) ** 2)
 
 
@@ -210,7 +209,7 @@ def mean_residual(rows: Rows, residual: Callable[[Piece], Floats]) -> Stage[tupl
     if rows.like.groups is not None:
         _, (stray, held, weight) = merged((yield partial(_by_cluster, residual=residual)))
         units, total, mean = len(held), float(held.sum()), float(stray.sum() / held.sum())
-        squares, counted = _stray_squares(stray, held, mean, total), (weight.sum(), weight @ weight)
+        squares, counted = float(_stray_squares(stray, held, mean, total).sum()), (weight.sum(), weight @ weight)
     else:
         units, held, stray, *counted = np.sum((yield partial(_mass_and_residual, residual=residual)), axis=0)
         total, mean = float(held), float(stray / held)
@@ -235,14 +234,15 @@ def _by_cluster(piece: Piece, residual: Callable[[Piece], Floats]) -> tuple[Inte
 
 def _mass_and_residual(piece: Piece, residual: Callable[[Piece], Floats]) -> Floats:
     weight = piece.loss.weight
-    return np.array([len(piece), piece.loss.mass.sum(), residual(piece).sum(), weight.sum(), weight @ weight])
+    sums = [piece.sum(column) for column in (piece.loss.mass, residual(piece), weight)]
+    return np.array([piece.rows, *sums, piece.dot(weight, weight)])
 
 
 def _squares_about(piece: Piece, residual: Callable[[Piece], Floats], mean: float, total: float) -> float:
-    return _stray_squares(residual(piece), piece.loss.mass, mean, total)
+    return piece.sum(_stray_squares(residual(piece), piece.loss.mass, mean, total))
 
 
-def _stray_squares(residual: Floats, mass: Floats, mean: float, total: float) -> float:
+def _stray_squares(residual: Floats, mass: Floats, mean: float, total: float) -> Floats:
     gap = residual - mean * mass
     leverage = np.clip(mass / total, 0.0, MOST_LEVERAGE)
-    return float(((gap / (1 - leverage)) ** 2).sum())
+    return np.asarray((gap / (1 - leverage)) ** 2)

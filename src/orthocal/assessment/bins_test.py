@@ -16,7 +16,8 @@ from scipy.stats import t as t_distribution
 from orthocal.arrays import Floats, Integers
 from orthocal.assessment.bins import Binned
 from orthocal.assessment.parts import TestResult
-from orthocal.assessment.sweeps import Piece, Rows, Runs, Stage, cluster_sums, merged, pair_codes
+from orthocal.assessment.pieces import Piece, Runs
+from orthocal.assessment.sweeps import Rows, Stage, cluster_sums, merged, pair_codes
 from orthocal.errors import SkewWarning
 
 if TYPE_CHECKING:
@@ -89,7 +90,7 @@ def _cell_residuals(piece: Piece, edges: Floats) -> tuple[Integers, Floats]:
 
 def _central_moments(piece: Piece, edges: Floats, mean: Floats) -> Floats:
     """Question: sums of squares and cubes of what the bin's mean leaves."""
-    runs = Runs(piece.prediction, edges)
+    runs = Runs.of(piece, edges)
     residual = piece.residual - runs.spread(mean) * piece.loss.mass
     square = residual * residual
     return np.array([runs.sums(square), runs.sums(square * residual)])

@@ -11,7 +11,8 @@ import numpy as np
 
 from orthocal.arrays import Floats, Integers
 from orthocal.assessment.bins import at_constant
-from orthocal.assessment.sweeps import Piece, Rows, Stage, cluster_sums, count_units, merged
+from orthocal.assessment.pieces import Piece
+from orthocal.assessment.sweeps import Rows, Stage, cluster_sums, count_units, merged
 from orthocal.solvers.constants import finite_bounds
 
 Crossing: TypeAlias = "Generator[Floats, Floats, Floats]"

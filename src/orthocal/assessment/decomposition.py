@@ -10,7 +10,8 @@ import numpy as np
 from orthocal.arrays import Booleans, Floats, Integers, RowIndex
 from orthocal.assessment.bin_table import minimisers
 from orthocal.assessment.parts import Decomposition
-from orthocal.assessment.sweeps import Piece, Rows, SortedRows, Stage, answer, cluster_codes, count_rows
+from orthocal.assessment.pieces import Piece
+from orthocal.assessment.sweeps import Rows, SortedRows, Stage, answer, cluster_codes, count_rows
 from orthocal.folds import assign_folds
 from orthocal.losses import Loss, QuadraticLoss, joined
 from orthocal.maps import StepMap
@@ -42,12 +43,12 @@ def decompose(rows: Rows, rng: np.random.Generator) -> Stage[tuple[float, Decomp
 
 
 def _least_mass(piece: Piece) -> float:
-    return float(piece.loss.mass.min())
+    return float(piece.loss.mass.min()) if piece.packed is None else piece.packed.least
 
 
 def _mean_loss(piece: Piece, whole: bool) -> Floats:
     """Question: weight, and loss of the prediction."""
-    return np.array([piece.loss.weight.sum(), losses(piece.loss, piece.prediction, whole=whole).sum()])
+    return np.array([piece.sum(piece.loss.weight), piece.sum(losses(piece.loss, piece.prediction, whole=whole))])
 
 
 class Halves(NamedTuple):
@@ -58,7 +59,9 @@ class Halves(NamedTuple):
 
     def of(self, piece: Piece) -> tuple[RowIndex, RowIndex]:
         """Rows of the piece in the first and in the second half."""
-        if self.places is not None:
+        if piece.packed is not None:
+            first = piece.packed.half == 0
+        elif self.places is not None:
             first = self.places[piece.start : piece.start + len(piece)]
         elif self.clusters is not None:
             first = np.isin(np.asarray(piece.loss.groups), self.clusters)
@@ -141,7 +144,7 @@ def _(like: QuadraticLoss, halves: Halves) -> Stage[list[Recalibrated] | None]:
 
 
 def _masses(piece: Piece) -> tuple[float, int]:
-    return float(piece.loss.mass.min()), len(piece)
+    return _least_mass(piece), piece.rows
 
 
 def _every(piece: Piece, halves: Halves, step: int) -> list[tuple[Floats, Loss]]:
@@ -158,11 +161,13 @@ def _blocks(piece: Piece, halves: Halves, rows: int | None) -> list[Blocks]:
     loss: Any = piece.loss
     found = []
     for own in halves.of(piece):
-        columns = piece.prediction[own], loss.numerator[own], loss.denominator[own], loss.weight[own]
+        n, d, weight = (piece.each(column)[own] for column in (loss.numerator, loss.denominator, loss.weight))
+        columns = piece.prediction[own], n, d, weight
         if rows is None:
             found.append(blocks_of(*columns))
         else:
-            found.append(runs_of(*columns, (np.arange(len(piece)) + piece.start)[own], rows))
+            place = piece.start + np.cumsum(piece.each(np.ones(len(piece)))).astype(np.int64) - 1
+            found.append(runs_of(*columns, place[own], rows))
     return found
 
 
@@ -174,7 +179,7 @@ def _mean_losses(piece: Piece, halves: Halves, maps: list[Recalibrated], whole: 
         recalibrated[own] = other.map.predict(prediction[own])
         constant[own] = other.constant
     judged = [(piece.loss, prediction), *((piece.loss.at(v), v) for v in (recalibrated, constant))]
-    return np.array([piece.loss.weight.sum(), *(losses(loss, v, whole=whole).sum() for loss, v in judged)])
+    return np.array([piece.sum(piece.loss.weight), *(piece.sum(losses(loss, v, whole=whole)) for loss, v in judged)])
 
 
 @singledispatch

@@ -12,7 +12,8 @@ from scipy.stats import t as t_distribution
 
 from orthocal.arrays import Floats, Integers, is_nearly_constant
 from orthocal.assessment.parts import Coefficient, LinearPredictor, TestResult
-from orthocal.assessment.sweeps import Piece, Question, Rows, Stage, cluster_sums, count_effective, merged
+from orthocal.assessment.pieces import Piece
+from orthocal.assessment.sweeps import Question, Rows, Stage, cluster_sums, count_effective, merged
 
 ROUNDING = 1e-12
 FEW_UNITS = 100
@@ -85,8 +86,7 @@ class Scale(NamedTuple):
 
 
 def _spread(piece: Piece) -> tuple[float, float, float, int]:
-    prediction = piece.prediction
-    return float(prediction[0]), float(prediction[-1]), float(prediction.sum()), len(prediction)
+    return *piece.ends, piece.sum(piece.prediction), piece.rows
 
 
 def _intercept_only(rows: Rows, effective: float) -> Stage[TestResult]:
@@ -97,7 +97,7 @@ def _intercept_only(rows: Rows, effective: float) -> Stage[TestResult]:
     else:
         _, (mass, residual) = merged((yield _cluster_residuals))
         units, total, gap = len(mass), float(mass.sum()), float(residual.sum())
-        change = _changes(mass, residual, total, gap)
+        change = float(_changes(mass, residual, total, gap).sum())
     variance = (units - 1) / units * change
     if units < 2 or not variance > 0:
         return TestResult(None, None, "does not apply: too few rows or clusters, or no noise")
@@ -107,7 +107,7 @@ def _intercept_only(rows: Rows, effective: float) -> Stage[TestResult]:
 
 
 def _mass_and_residual(piece: Piece) -> Floats:
-    return np.array([len(piece), piece.loss.mass.sum(), piece.residual.sum()])
+    return np.array([piece.rows, piece.sum(piece.loss.mass), piece.sum(piece.residual)])
 
 
 def _cluster_residuals(piece: Piece) -> tuple[Integers, Floats]:
@@ -116,15 +116,15 @@ def _cluster_residuals(piece: Piece) -> tuple[Integers, Floats]:
 
 
 def _changes_in_piece(piece: Piece, total: float, gap: float) -> float:
-    return _changes(piece.loss.mass, piece.residual, total, gap)
+    return piece.sum(_changes(piece.loss.mass, piece.residual, total, gap))
 
 
-def _changes(mass: Floats, residual: Floats, total: float, gap: float) -> float:
-    """Summed squares of what leaving each out changes in the mean."""
+def _changes(mass: Floats, residual: Floats, total: float, gap: float) -> Floats:
+    """Squares of what leaving each out changes in the mean."""
     if not (total - mass).all():
-        return 0.0
+        return np.zeros(len(mass))
     change = (gap - residual) / (total - mass) - gap / total
-    return float(change @ change)
+    return np.asarray(change**2)
 
 
 def _predictor(
@@ -187,7 +187,7 @@ def _powers_of_rows(moved: Question, direction: Floats) -> Stage[tuple[float, fl
 
 def _powers_in_piece(piece: Piece, moved: Question, direction: Floats) -> Floats:
     own = direction @ moved(piece)
-    return np.array([own @ own**2, own @ own])
+    return np.array([piece.dot(own, own**2), piece.dot(own, own)])
 
 
 def is_spread(mass: float, first: float, second: float) -> bool:
@@ -202,7 +202,7 @@ def _columns(piece: Piece, scale: Scale) -> list[Floats]:
 
 
 def _moments(piece: Piece, scale: Scale) -> Floats:
-    return np.array([len(piece), *(column.sum() for column in _columns(piece, scale))])
+    return np.array([piece.rows, *(piece.sum(column) for column in _columns(piece, scale))])
 
 
 def _moved(piece: Piece, scale: Scale, inverse: Floats, coefficient: Floats) -> Floats:
@@ -224,7 +224,7 @@ def _jackknifed(piece: Piece, scale: Scale, inverse: Floats, coefficient: Floats
     smallest = float(np.abs(left).min())
     if smallest < LEAST_SPREAD:
         return smallest, np.zeros(3)
-    square = ((residual - mass * (coefficient[0] + coefficient[1] * x)) / left) ** 2
+    square = piece.each(((residual - mass * (coefficient[0] + coefficient[1] * x)) / left) ** 2)
     return smallest, np.array([square.sum(), square @ x, (square * x) @ x])
 
 

@@ -12,7 +12,8 @@ from scipy.special import ndtr
 
 from orthocal.arrays import Floats, Integers, group_sums
 from orthocal.assessment.parts import TestResult
-from orthocal.assessment.sweeps import Piece, Rows, Stage, cluster_sums, merged
+from orthocal.assessment.pieces import Piece
+from orthocal.assessment.sweeps import Rows, Stage, cluster_sums, merged
 
 AT_ONCE = 64
 """Draws of signs that are held at the same time."""
@@ -85,28 +86,29 @@ def _level_ends(prediction: Floats) -> Integers:
 def _walk(piece: Piece) -> Walk:
     """Summary: the walk of the piece."""
     residual, last = piece.residual, _level_ends(piece.prediction)
-    path = np.cumsum(residual)
+    path = np.cumsum(piece.each(residual))
     total = float(path[-1])
-    if len(last) == len(piece):
+    if len(last) == len(piece) and piece.packed is None:
         jump = np.diff(residual)
         ends = (Level(float(residual[0]), 0.0), Level(float(residual[-1]), 0.0))
         return Walk(len(piece), len(piece), total, float(path.min()), float(path.max()), float(jump @ jump), *ends)
     # Over the orders of k tied rows, neighbours among them have a mean squared difference of 2 S / (k - 1), S the sum of squares
     # about their mean; there are k - 1 pairs, so 2 S. Neighbours of two levels add their means' distance and both variances.
-    starts, size = np.concatenate([[0], last[:-1] + 1]), np.diff(last, prepend=-1)
-    mean = np.add.reduceat(residual, starts) / size
-    inside = np.add.reduceat((residual - np.repeat(mean, size)) ** 2, starts)
+    starts, entries = np.concatenate([[0], last[:-1] + 1]), np.diff(last, prepend=-1)
+    size = entries if piece.packed is None else np.add.reduceat(piece.packed.count, starts)
+    mean = np.add.reduceat(piece.each(residual), starts) / size
+    inside = np.add.reduceat(piece.each((residual - np.repeat(mean, entries)) ** 2), starts)
     variance = inside / size
     jumps = float(2 * inside.sum() + (np.diff(mean) ** 2).sum() + (variance[1:] + variance[:-1]).sum())
     path = path[last]
     ends = (Level(float(mean[0]), float(variance[0])), Level(float(mean[-1]), float(variance[-1])))
-    return Walk(len(piece), len(last), total, float(path.min()), float(path.max()), jumps, *ends)
+    return Walk(piece.rows, len(last), total, float(path.min()), float(path.max()), jumps, *ends)
 
 
 def _squares_by_level(piece: Piece) -> Floats:
     """Summary: squared residuals of each level."""
     last = _level_ends(piece.prediction)
-    return np.add.reduceat(piece.residual**2, np.concatenate([[0], last[:-1] + 1]))
+    return np.add.reduceat(piece.each(piece.residual**2), np.concatenate([[0], last[:-1] + 1]))
 
 
 def brownian_range_tail(x: float) -> float:

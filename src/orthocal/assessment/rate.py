@@ -10,7 +10,8 @@ from scipy.stats import norm
 
 from orthocal.arrays import Floats, Integers
 from orthocal.assessment.parts import Coefficient, Rate
-from orthocal.assessment.sweeps import Piece, Stage, cluster_sums, merged
+from orthocal.assessment.pieces import Piece
+from orthocal.assessment.sweeps import Stage, cluster_sums, merged
 from orthocal.losses import Loss, QuadraticLoss
 
 
@@ -105,6 +106,7 @@ def _ranked(piece: Piece, ranking: Ranking) -> Ranked:
     starts = np.concatenate([[0], np.flatnonzero(piece.prediction[1:] != piece.prediction[:-1]) + 1])
     tied = len(starts) < len(piece)
     columns = [piece.loss.weight, _gain(piece, ranking), piece.loss.mass]
+    columns = [piece.each(column) for column in columns]
     weight, gain, mass = (np.add.reduceat(c, starts) for c in columns) if tied else columns
     above = ranking.held[piece.number + 1] + np.append(np.cumsum(weight[::-1])[::-1], 0.0)
     share = above / ranking.held[0]  # a block takes (what is above it, that and itself]
@@ -120,7 +122,7 @@ def _gain(piece: Piece, ranking: Ranking) -> Floats:
 def _sums(piece: Piece) -> tuple[float, float, float]:
     """Summary: weight, numerators and masses."""
     loss: Any = piece.loss
-    return float(loss.weight.sum()), float(loss.numerator.sum()), float(loss.denominator.sum())
+    return piece.sum(loss.weight), piece.sum(loss.numerator), piece.sum(loss.denominator)
 
 
 Weighing: TypeAlias = "tuple[Floats, Floats, Floats]"
@@ -187,7 +189,7 @@ def _influences(piece: Piece, moves: Moves) -> list[Floats]:
 
 def _influence_sums(piece: Piece, moves: Moves) -> list[tuple[float, float]]:
     """Summary: rows, and squared influences on each measure."""
-    return [(len(piece), float(one @ one)) for one in _influences(piece, moves)]
+    return [(piece.rows, piece.dot(one, one)) for one in _influences(piece, moves)]
 
 
 def _cluster_influence(piece: Piece, moves: Moves) -> tuple[Integers, Floats]:

@@ -8,6 +8,7 @@ weights, and a test of mean 0 is the Anderson-Rubin test, whose size does not de
 
 from __future__ import annotations
 
+from dataclasses import replace
 from functools import partial
 from typing import Any, NamedTuple
 
@@ -15,7 +16,8 @@ import numpy as np
 from scipy.stats import t as t_distribution
 
 from orthocal.arrays import Floats, Integers
-from orthocal.assessment.sweeps import Piece, Question, Rows, Stage, T, cluster_sums, merged
+from orthocal.assessment.pieces import Piece
+from orthocal.assessment.sweeps import Question, Rows, Stage, T, cluster_sums, merged
 from orthocal.errors import require_positive_mass
 from orthocal.losses import QuadraticLoss, is_ratio
 
@@ -58,7 +60,9 @@ def _moments(mass: Floats, weight: Floats) -> Floats:
 
 
 def _mass_moments(piece: Piece) -> Floats:
-    return _moments(piece.loss.mass, piece.loss.weight)
+    mass, weight = piece.loss.mass, piece.loss.weight
+    products = [piece.dot(one, other) for one, other in ((mass, mass), (mass, weight), (weight, weight))]
+    return np.array([piece.rows, piece.sum(mass), piece.sum(weight), *products])
 
 
 def _cluster_masses(piece: Piece) -> tuple[Integers, Floats]:
@@ -84,7 +88,7 @@ def against_all(stage: Stage[T], mean: MeanMass | None) -> Stage[T]:
 def _asked(piece: Piece, question: Question, mean: float) -> Any:
     mass = piece.loss.weight * mean
     loss = QuadraticLoss(piece.residual + mass * piece.prediction, mass, mass, piece.loss.groups)
-    return question(Piece(piece.prediction, loss, piece.number, piece.start))
+    return question(replace(piece, loss=loss))
 
 
 class Shown(NamedTuple):

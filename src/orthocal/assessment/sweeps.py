@@ -35,64 +35,12 @@ from typing import Any, Protocol, TypeAlias, TypeVar
 import numpy as np
 
 from orthocal.arrays import Floats, Integers, group_sums
+from orthocal.assessment.pieces import Piece, Runs
 from orthocal.errors import OrthocalError
 from orthocal.losses import Loss, QuadraticLoss
 
 PIECE, FEWEST = 2**13, 2**10
 """Rows of a piece in memory: a dozen columns of them fit the cache, and few rows are in several pieces, too."""
-
-
-@dataclass(frozen=True, eq=False)
-class Piece:
-    """Rows that follow each other when all are sorted by prediction; tied predictions are never divided.
-
-    Parameters
-    ----------
-    prediction : array
-        Sorted.
-    loss : Loss
-    number, start : int
-        How many pieces, and how many rows, come before.
-    """
-
-    prediction: Floats
-    loss: Loss
-    number: int = 0
-    start: int = 0
-
-    def __len__(self) -> int:
-        return len(self.prediction)
-
-    @property
-    def residual(self) -> Floats:
-        """Minus the derivative of the loss at the prediction."""
-        return -self.loss.derivative(self.prediction)
-
-
-class Runs:
-    """Which bin each of the sorted rows of a piece is in."""
-
-    def __init__(self, prediction: Floats, edges: Floats) -> None:
-        ends = np.append(np.searchsorted(prediction, edges, side="right"), len(prediction))
-        self.size = np.diff(ends, prepend=0)
-        self._some = self.size > 0
-        self._starts = (ends - self.size)[self._some]
-
-    def sums(self, value: Floats) -> Floats:
-        """Sum of each bin."""
-        total = np.zeros(len(self.size))
-        if len(self._starts):
-            total[self._some] = np.add.reduceat(value, self._starts)
-        return total
-
-    def spread(self, by_bin: Floats) -> Floats:
-        """Each row's own of what is known of its bin."""
-        return np.repeat(by_bin, self.size)
-
-    @property
-    def index(self) -> Integers:
-        """Each row's bin."""
-        return np.repeat(np.arange(len(self.size), dtype=np.int64), self.size)
 
 
 T = TypeVar("T")
@@ -191,7 +139,7 @@ def answer(rows: Rows, stage: Stage[T]) -> T:
 
 def count_rows(piece: Piece) -> int:
     """Summary: how many rows."""
-    return len(piece)
+    return piece.rows
 
 
 def cluster_codes(piece: Piece) -> Integers:
@@ -234,7 +182,7 @@ def steadiness(parts: Floats) -> float:
 def _row_weights(piece: Piece) -> Floats:
     """Summary: rows, their weights and squared weights."""
     weight = piece.loss.weight
-    return np.array([len(piece), weight.sum(), weight @ weight])
+    return np.array([piece.rows, piece.sum(weight), piece.dot(weight, weight)])
 
 
 def _cluster_weights(piece: Piece) -> tuple[Integers, Floats]:
@@ -252,7 +200,7 @@ def cluster_sums(groups: Integers, columns: Sequence[Floats]) -> tuple[Integers,
 def pair_codes(piece: Piece, edges: Floats) -> Integers:
     """One number for each pair of cluster and bin."""
     assert piece.loss.groups is not None  # noqa: S101
-    runs, count = Runs(piece.prediction, edges), len(edges) + 1
+    runs, count = Runs.of(piece, edges), len(edges) + 1
     return piece.loss.groups * count + runs.index
 
 
@@ -278,5 +226,10 @@ class _AtPlaces:
     positions: Integers
 
     def __call__(self, piece: Piece) -> Floats:
-        own = self.positions[(self.positions >= piece.start) & (self.positions < piece.start + len(piece))]
-        return piece.prediction[own - piece.start]
+        own = (
+            self.positions[(self.positions >= piece.start) & (self.positions < piece.start + piece.rows)] - piece.start
+        )
+        if piece.packed is None:
+            return piece.prediction[own]
+        place = np.searchsorted(np.cumsum(piece.packed.count), own, side="right")
+        return piece.prediction[np.minimum(place, len(piece) - 1)]

@@ -10,7 +10,8 @@ import numpy as np
 
 from orthocal.arrays import Floats
 from orthocal.assessment.parts import Average
-from orthocal.assessment.sweeps import Piece, Rows, Runs, Stage
+from orthocal.assessment.pieces import Piece, Runs
+from orthocal.assessment.sweeps import Rows, Stage
 
 PART = 0.5
 """Of the spread of predictions, the size of effects or the size of scores: an error as large would already matter."""
@@ -67,7 +68,7 @@ def size_of_effects(edges: Floats, nothing: float) -> Stage[float]:
 
 def _away_by_bin(piece: Piece, edges: Floats, nothing: float) -> Floats:
     """Summary: of each bin, sums of masses and of scores at no effect, of squared scores, of products and of squared masses."""
-    runs, mass = Runs(piece.prediction, edges), piece.loss.mass
+    runs, mass = Runs.of(piece, edges), piece.loss.mass
     score = -piece.loss.derivative(np.full(len(piece), nothing))
     return np.array([runs.sums(column) for column in (mass, score, score**2, score * mass, mass**2)])
 
@@ -107,5 +108,6 @@ def spread_of_predictions() -> Stage[float]:
 def _moments_of_prediction(piece: Piece) -> tuple[float, float, float]:
     """Summary: weight, mean, and squares about it."""
     weight, prediction = piece.loss.weight, piece.prediction
-    mean = float(weight @ prediction / weight.sum())
-    return float(weight.sum()), mean, float(weight @ (prediction - mean) ** 2)
+    total = piece.sum(weight)
+    mean = piece.dot(weight, prediction) / total
+    return total, mean, piece.dot(weight, (prediction - mean) ** 2)

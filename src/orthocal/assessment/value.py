@@ -11,16 +11,8 @@ from scipy.stats import t as t_distribution
 from orthocal.arrays import Floats, Integers
 from orthocal.assessment.bins import MOST_LEVERAGE
 from orthocal.assessment.parts import Value
-from orthocal.assessment.sweeps import (
-    Piece,
-    Rows,
-    Stage,
-    cluster_sums,
-    effective_number,
-    merged,
-    predictions_at,
-    steadiness,
-)
+from orthocal.assessment.pieces import Piece
+from orthocal.assessment.sweeps import Rows, Stage, cluster_sums, effective_number, merged, predictions_at, steadiness
 from orthocal.errors import OrthocalError
 from orthocal.losses import Loss, QuadraticLoss
 
@@ -68,7 +60,7 @@ def decision_value(rows: Rows, cost: float, level: float) -> Stage[Value]:
 
 def _gains(piece: Piece, cost: float) -> tuple[float, ...]:
     gain, chosen, weight = net_gain(piece.loss, cost), piece.prediction > cost, piece.loss.weight
-    return float(weight.sum()), float(weight @ chosen), float(gain[chosen].sum()), float(gain.sum()), float(len(piece))
+    return piece.sum(weight), piece.sum(weight * chosen), piece.sum(gain * chosen), piece.sum(gain), float(piece.rows)
 
 
 def _centred(piece: Piece, cost: float, mean: float) -> Floats:
@@ -77,7 +69,7 @@ def _centred(piece: Piece, cost: float, mean: float) -> Floats:
 
 def _gain_squares(piece: Piece, cost: float, mean: float) -> tuple[float, float]:
     centred, weight = _centred(piece, cost, mean), piece.loss.weight
-    return float(centred @ centred), float(weight @ weight)
+    return piece.dot(centred, centred), piece.dot(weight, weight)
 
 
 def _cluster_gains(piece: Piece, cost: float, mean: float) -> tuple[Integers, Floats]:
@@ -100,7 +92,7 @@ def _gains_above(piece: Piece, costs: Floats) -> Floats:
     """Question: for each cost, the summed net gain of those predicted above it, and of everyone."""
     chosen = np.searchsorted(piece.prediction, costs, side="right")
     at = [net_gain(piece.loss, cost) for cost in (0.0, 1.0)]  # it is a straight line in the cost
-    free, slope = at[0], at[1] - at[0]
+    free, slope = piece.each(at[0]), piece.each(at[1] - at[0])
     above = np.array([np.append(np.cumsum(column[::-1])[::-1], 0.0)[chosen] for column in (free, slope)])
     return np.array([above[0] + costs * above[1], free.sum() + costs * slope.sum()])
 

@@ -54,7 +54,7 @@ class CausalCalibrator(BaseEstimator):  # type: ignore[misc]
         Learn nuisances on about so many rows, drawn by a seeded hash and gathered in one place, by any scikit-learn learner.
     exact : bool, default False
         Isotonic maps: False fits on a grid of 65,536 cells of the prediction, in one pass and without moving rows; see `bound_`.
-        True gives the map that fitting all rows at once would.
+        True gives the map that fitting all rows at once would. Verdicts likewise, see `assess`.
 
     Attributes
     ----------
@@ -210,7 +210,8 @@ class CausalCalibrator(BaseEstimator):  # type: ignore[misc]
             As in `orthocal.assess`.
         """
         source = judged_source(self, frame, tuple(by), calibrated=calibrated)
-        return judged(source, Settings(bins=bins, level=level, cost=cost, draws=draws, random_state=random_state))
+        settings = Settings(bins=bins, level=level, cost=cost, draws=draws, random_state=random_state)
+        return judged(source, settings, exact=self.exact)
 
     def compare(self, frame: Any, *, level: float = 0.95, cost: float | None = None) -> Comparison:
         """Say whether calibration did good or harm on the rows of a frame with the columns of `fit`, in one pass.

@@ -39,6 +39,7 @@ def assess(
     by: Sequence[str] = (),
     draws: int = 1000,
     random_state: int | None = None,
+    exact: bool = False,
 ) -> Assessment:
     """Judge a column of predicted effects of a ``dask.dataframe``: the numbers of `orthocal.assess`, wherever the rows are.
 
@@ -53,6 +54,9 @@ def assess(
         Columns of subgroups, of at most 12 levels each.
     bins, level, cost, draws, random_state
         As in `orthocal.assess`.
+    exact : bool, default False
+        False sums rows up by cells of the prediction, and moves none: bins, average, linear test and error are those of all rows.
+        True sorts all rows by the prediction, which takes several times as long.
     """
     roles = Roles(
         outcome=outcome,
@@ -69,4 +73,5 @@ def assess(
     )
     recipe = Recipe(learners, clip, random_state, sample=sample)
     source = prepared(DaskTable(frame), roles, new_effect(effect), folds, recipe, all_covariates=covariates is None)
-    return judged(source, Settings(bins=bins, level=level, cost=cost, draws=draws, random_state=random_state))
+    settings = Settings(bins=bins, level=level, cost=cost, draws=draws, random_state=random_state)
+    return judged(source, settings, exact=exact)

@@ -155,7 +155,7 @@ class PartitionedEngine:
     def judge(self, prediction: str, settings: Settings) -> Assessment:
         """Judge a column of predictions on all rows."""
         own = replace(settings, random_state=self.recipe.random_state, by={})
-        return judged(self.source(prediction, tuple(settings.by)), own)
+        return judged(self.source(prediction, tuple(settings.by)), own, exact=self.exact)
 
     def judged_again(self, prediction: str, times: int) -> list[float]:
         """Refuse: on as many rows other draws of the folds hardly move the error, and passes are dear."""
@@ -228,7 +228,7 @@ class PartitionedTrial:
     def assess(self, settings: Settings, map_: Map) -> Assessment:
         """Judge what a map makes of the prediction."""
         own = replace(settings, random_state=self.engine.recipe.random_state, by={})
-        return judged(replace(self.held, map=map_), own)
+        return judged(replace(self.held, map=map_), own, exact=self.engine.exact)
 
     def compare(self, settings: Settings, before: Map, after: Map) -> Comparison:
         """Compare what two maps make of the prediction."""

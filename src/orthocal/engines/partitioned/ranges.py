@@ -10,8 +10,9 @@ import numpy as np
 
 from orthocal.arrays import Integers
 from orthocal.assessment.bin_edges import settled_order
+from orthocal.assessment.pieces import Piece
 from orthocal.assessment.subgroups import missing_last
-from orthocal.assessment.sweeps import Piece, Question, Rows
+from orthocal.assessment.sweeps import Question, Rows
 from orthocal.engines.partitioned.partition_loss import Job
 from orthocal.engines.partitioned.source import Source, prediction_and_loss
 from orthocal.engines.protocol import SortedRanges
@@ -81,13 +82,13 @@ def _table(part: Any, name: str, job: Job, map_: Map | None, like: Loss) -> Any:
         return _table_like(like, job.roles.by)
     try:
         prediction, loss = prediction_and_loss(part, job, map_)
-        by = {f"by {column}": _subgroup(part[column], column) for column in job.roles.by}
+        by = {f"by {column}": subgroup_of(part[column], column) for column in job.roles.by}
     except OrthocalError as error:
         raise OrthocalError(f"{name}: {error}") from None
     return pd.DataFrame({"prediction": prediction, **columns_of(loss), **by})
 
 
-def _subgroup(column: Any, name: str) -> Any:
+def subgroup_of(column: Any, name: str) -> Any:
     """Return the subgroup of each row; one that is not known is a subgroup, too."""
     values = as_groups(column, f"by[{name!r}]")
     unknown = np.isnan(values) if values.dtype.kind == "f" else np.zeros(len(values), dtype=bool)

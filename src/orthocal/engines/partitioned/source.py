@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from functools import cached_property, reduce
 from typing import Any, cast
@@ -41,6 +42,8 @@ class Sketch:
             return cls(level[place], np.diff(place + 1.0, prepend=0.0), Counts.of(None, len(level)))
         order = np.argsort(prediction)
         level, running = prediction[order], np.cumsum(weight[order])
+        if len(level) <= keep:
+            return cls(level, weight[order], Counts.of(weight, len(level)))
         reach = np.linspace(0, running[-1], min(keep, len(level)))
         place = np.unique(np.append(np.minimum(np.searchsorted(running, reach), len(level) - 1), len(level) - 1))
         return cls(level[place], np.diff(running[place], prepend=0.0), Counts.of(weight, len(level)))
@@ -53,6 +56,8 @@ class Sketch:
 
     def grid(self, cells: int) -> Floats:
         """Return the inner edges of cells of nearly equal weight."""
+        if len(self.level) <= cells:
+            return np.unique(self.level)[:-1]
         running = np.cumsum(self.weight)
         place = np.searchsorted(running, np.arange(1, cells) * running[-1] / cells)
         return np.unique(self.level[place[self.level[place] < self.level[-1]]])
@@ -70,9 +75,19 @@ class Sketch:
         low = np.where(below < 0, -np.inf, np.nextafter(self.level[np.maximum(below, 0)], -np.inf))
         return np.column_stack([low, self.level[above]])
 
+    def intervals(self, shares: Floats, slack: float) -> Floats:
+        """Return intervals ( , ] that hold the quantiles at these shares, give or take so much of the weight."""
+        running = np.cumsum(self.weight) / self.weight.sum()
+        below = np.searchsorted(running, shares - slack, side="left") - 1
+        above = np.minimum(np.searchsorted(running, shares + slack, side="left"), len(running) - 1)
+        low = np.where(below < 0, -np.inf, np.nextafter(self.level[np.maximum(below, 0)], -np.inf))
+        return np.column_stack([low, self.level[above]])
+
 
 SPREAD = 8
 """Partitions that a rough sketch looks at."""
+ROUGH_KEPT = 2**16
+"""Predictions that the sketch of each of these keeps."""
 KEPT = 2**20
 """Predictions that sketches of all partitions keep together."""
 
@@ -121,7 +136,7 @@ class Source:
     @cached_property
     def rough_sketch(self) -> Sketch:
         """Of the predictions of a few partitions, spread over all; of all where those have no rows."""
-        found = each(self.predictions, _sketch, self.job, self.map, 2**16, parts=_spread(self.parts))
+        found = each(self.predictions, _sketch, self.job, self.map, ROUGH_KEPT, parts=_spread(self.parts))
         few = [one for one in found if one is not None]
         return reduce(Sketch.merge, few) if few else self.sketch
 
@@ -129,6 +144,14 @@ class Source:
     def is_rough(self) -> bool:
         """Whether the rough sketch is not that of all partitions."""
         return len(_spread(self.parts)) < self.parts
+
+    def rough_then_whole(self, errors: float) -> Iterator[tuple[Sketch, float]]:
+        """Yield the sketch of a few partitions, then that of all, each with how far off a share of the weight can be."""
+        rough = self.rough_sketch
+        seen = errors * 0.5 / np.sqrt(rough.counts.rows) if self.is_rough else 0.0
+        yield rough, seen + 2 / ROUGH_KEPT
+        if self.is_rough:
+            yield self.sketch, 2 / self.kept + 2 * self.parts * self.sketch.counts.most / self.sketch.counts.total
 
     def bracketed(self, brackets: Floats) -> Bracketed:
         """Return sums between the ends of intervals, and the rows inside them."""

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from orthocal.arrays import Booleans, Floats, Integers, group_sums, is_constant, ordered, step_of
-from orthocal.assessment.sweeps import Runs
+from orthocal.assessment.pieces import Runs
 from orthocal.errors import require_positive_mass
 from orthocal.losses import QuadraticLoss, of_columns
 from orthocal.losses.counting import Counts

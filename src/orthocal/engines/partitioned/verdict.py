@@ -3,119 +3,40 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
-from orthocal.arrays import Floats
 from orthocal.assessment import Assessment, Comparison
 from orthocal.assessment.assess import judge
 from orthocal.assessment.compare import Clusters, Moments, change_moments, concluded
 from orthocal.assessment.records import Settings
 from orthocal.assessment.subgroups import MOST_LEVELS
 from orthocal.assessment.sweeps import Rows
-from orthocal.effects.arms import warn_if_clipped
-from orthocal.effects.derivative import warn_if_unbalanced
+from orthocal.engines.partitioned.grid_verdict import judged_on_grid, replace_rows
 from orthocal.engines.partitioned.partition_loss import Job, loss_of
 from orthocal.engines.partitioned.passes import reduced
 from orthocal.engines.partitioned.ranges import RangedRows, ranges
 from orthocal.engines.partitioned.source import Source
+from orthocal.engines.partitioned.summed_overlap import SummedOverlap, overlap_in, warned
 from orthocal.errors import OrthocalError, require_inside
-from orthocal.losses import Overlap
 from orthocal.maps import Map
 
-SHOWN = 200
-"""Rows of each partition that pictures show."""
 
+def judged(source: Source, settings: Settings, *, exact: bool) -> Assessment:
+    """Return the verdict on a source's predictions: exactly, by moving rows once, or from sums by cells.
 
-@dataclass(frozen=True, eq=False)
-class SummedOverlap(Overlap):
-    """Overlap of all rows; `levels` and `weight` are those of a few of them, for pictures.
-
-    Parameters
-    ----------
-    sums : dict of str to array
-        Per level: rows that got it, least and largest propensity, sum of inverse propensity weights and of their squares.
-    count : float
-        Rows in all.
+    Losses that sums are not enough for, and clusters, which may lie anywhere, always have the exact one.
     """
-
-    sums: dict[str, Floats] = field(default_factory=dict)
-    count: float = 0.0
-
-    @property
-    def rows(self) -> dict[str, int]:
-        """How many rows got each level."""
-        return {name: int(one[0]) for name, one in self.sums.items()}
-
-    @property
-    def propensity(self) -> dict[str, tuple[float, float]]:
-        """Least and largest propensity of each level."""
-        return {name: (float(one[1]), float(one[2])) for name, one in self.sums.items()}
-
-    @property
-    def effective_rows(self) -> dict[str, float]:
-        """(Sum of inverse propensity weights)^2 / sum of their squares, over the rows that got the level."""
-        return {name: float(one[3] ** 2 / one[4]) if one[4] > 0 else 0.0 for name, one in self.sums.items()}
-
-    def merge(self, other: SummedOverlap) -> SummedOverlap:
-        """Of both."""
-        count = self.count + other.count
-        both = {name: (self.sums[name], other.sums[name]) for name in self.sums}
-        return SummedOverlap(
-            self.clip,
-            {
-                name: (share * self.count + other.clipped[name] * other.count) / count
-                for name, share in self.clipped.items()
-            },
-            {
-                name: tuple(np.concatenate(pair) for pair in zip(self.levels[name], other.levels[name], strict=True))  # type: ignore[misc]
-                for name in self.levels
-            },
-            np.concatenate([self.weight, other.weight]),
-            (),
-            None if self.balance is None or other.balance is None else self.balance.merge(other.balance),
-            {
-                name: np.array([a[0] + b[0], min(a[1], b[1]), max(a[2], b[2]), a[3] + b[3], a[4] + b[4]])
-                for name, (a, b) in both.items()
-            },
-            count,
-        )
-
-
-def overlap_in(part: Any, job: Job) -> SummedOverlap | None:
-    """Question: the overlap of a partition."""
-    _, loss = loss_of(part, job)
-    overlap = loss.overlap
-    if overlap is None or not len(loss):
-        return None
-    sums = {}
-    for name, (got, propensity) in overlap.levels.items():
-        inverse = (overlap.weight / propensity)[got]
-        sums[name] = np.array([len(inverse), propensity.min(), propensity.max(), inverse.sum(), inverse @ inverse])
-    few = overlap[np.arange(min(len(loss), SHOWN))]
-    return SummedOverlap(
-        overlap.clip, overlap.clipped, few.levels, few.weight, (), overlap.balance, sums, float(len(loss))
-    )
-
-
-def judged(source: Source, settings: Settings) -> Assessment:
-    """Return the verdict on a source's predictions."""
+    if not exact and source.is_quadratic and source.job.roles.groups is None:
+        return judged_on_grid(source, settings)
     overlap = None
     if source.has_overlap:
-        overlap = reduced(source.table, overlap_in, SummedOverlap.merge, source.job)
-        warn_if_clipped(overlap.clipped, overlap.clip)
-        warn_if_unbalanced(overlap.balance)
+        overlap = warned(reduced(source.table, overlap_in, SummedOverlap.merge, source.job))
     rows = RangedRows(ranges(source), source.like)
-    rows.like = with_rows(source.like, rows.rows)
+    rows.like = replace_rows(source.like, rows.rows)
     return judge(rows, settings, _subgroups(rows, source.job.roles.by), overlap)
-
-
-def with_rows(like: Any, rows: int) -> Any:
-    """Return the loss with the number of rows it stands for in its origin."""
-    origin = getattr(like, "origin", None)
-    return like if origin is None or origin.rows else replace(like, origin=replace(origin, rows=rows))
 
 
 def _subgroups(rows: RangedRows, by: tuple[str, ...]) -> Iterator[tuple[str, str, Rows]]:

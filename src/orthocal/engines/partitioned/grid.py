@@ -1,0 +1,281 @@
+"""Rows summed up by cells of the prediction: a verdict without moving rows (mathematics 11.1)."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from itertools import product
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from orthocal.arrays import Floats, Integers, is_constant, ordered
+from orthocal.assessment.pieces import Packed, Piece, Runs
+from orthocal.assessment.sweeps import Question
+from orthocal.losses import Loss, QuadraticLoss, of_columns
+from orthocal.losses.counting import Counts
+
+HALVES = 2
+NOISELESS = 1e-12
+"""Share of a squared mean below which a variance is rounding."""
+MOMENTS = ("", "p", "r", "rr", "rrr")
+"""Sums over the rows of a cell: their number, weight times prediction, and powers of the residual r."""
+OF_MASS, OF_WEIGHT = ("m", "mm", "mmm", "mr", "r/m"), ("w", "ww", "www", "wm", "wr")
+"""With the mass m and the weight w, where these are not the same for all rows, or not the same as each other; r/m is r^2 / m."""
+
+
+class Kind(NamedTuple):
+    """What need not be summed: a mass that all rows have, and weights that are the masses."""
+
+    mass: float | None
+    same: bool
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """What is summed."""
+        return (*MOMENTS, *(OF_MASS if self.mass is None else ()), *(() if self.same else OF_WEIGHT))
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class MomentCells:
+    """Moments of residuals, masses and weights by cells of the prediction, in two halves of the rows.
+
+    Parameters
+    ----------
+    kind : Kind
+    sums : dict of str to array of shape (halves, cells)
+    low, high : array
+        Lowest and highest prediction of each cell.
+    counts : Counts
+    least : float
+        The least mass of a row.
+    """
+
+    kind: Kind
+    sums: dict[str, Floats]
+    low: Floats
+    high: Floats
+    counts: Counts
+    least: float
+
+    @classmethod
+    def of(cls, prediction: Floats, loss: QuadraticLoss, edges: Floats) -> MomentCells:
+        """Of some rows; every second one in the order of their predictions is in the other half."""
+        order, level = ordered(prediction)
+        same = loss.weight is loss.denominator
+        mass = loss.denominator if is_constant(loss.denominator) else loss.denominator[order]
+        weight = mass if same else loss.weight[order]
+        residual = loss.numerator[order] - mass * level
+        kind = Kind(float(mass[0]) if is_constant(mass) else None, same)
+        halves = [_moments(level[h::2], residual[h::2], mass[h::2], weight[h::2], edges, kind.names) for h in (0, 1)]
+        ends = np.append(np.searchsorted(level, edges, side="right"), len(level))
+        size = np.diff(ends, prepend=0)
+        return cls(
+            kind=kind,
+            sums={name: np.array([half[name] for half in halves]) for name in kind.names},
+            low=np.where(size > 0, level[np.minimum(ends - size, len(level) - 1)], np.inf),
+            high=np.where(size > 0, level[np.maximum(ends, 1) - 1], -np.inf),
+            counts=Counts.of(loss.weight, len(level)),
+            least=float(mass.min()),
+        )
+
+    @classmethod
+    def of_some(cls, prediction: Floats, loss: QuadraticLoss, rows: Integers, edges: Floats) -> MomentCells:
+        """Of some of the rows, of which there may be none; counts are those of all."""
+        own = cls.of(prediction[rows], loss[rows], edges) if len(rows) < len(loss) and len(rows) else None
+        if own is None:
+            own = cls.of(prediction, loss, edges)
+            if not len(rows):
+                own = replace(own, sums={name: 0 * values for name, values in own.sums.items()})
+        return replace(own, counts=Counts.of(loss.weight, len(loss)), least=float(loss.mass.min()))
+
+    def moved(self, edges: Floats, finer: Floats) -> MomentCells:
+        """Return the cells between finer edges; those that are divided have no rows."""
+        place = np.append(np.searchsorted(finer, edges), len(finer))
+
+        def spread(values: Floats, empty: float) -> Floats:
+            wide = np.full((*values.shape[:-1], len(finer) + 1), empty)
+            wide[..., place] = values
+            return wide
+
+        sums = {name: spread(values, 0.0) for name, values in self.sums.items()}
+        low, high = spread(self.low, np.inf), spread(self.high, -np.inf)
+        return replace(self, sums=sums, low=low, high=high)
+
+    @property
+    def weight(self) -> Floats:
+        """Of each half and cell."""
+        if not self.kind.same:
+            return self.sums["w"]
+        return self.sums["m"] if self.kind.mass is None else self.kind.mass * self.sums[""]
+
+    @property
+    def reach(self) -> float:
+        """The range of the sums of residuals in order, seen where a cell ends."""
+        walk = np.append(0.0, np.cumsum(self.sums["r"].sum(axis=0)))
+        return float(np.ptp(walk))
+
+    def merge(self, other: MomentCells) -> MomentCells:
+        """Of both."""
+        if self.kind != other.kind:
+            return self.full().merge(other.full())
+        return MomentCells(
+            kind=self.kind,
+            sums={name: own + other.sums[name] for name, own in self.sums.items()},
+            low=np.minimum(self.low, other.low),
+            high=np.maximum(self.high, other.high),
+            counts=self.counts.merge(other.counts),
+            least=min(self.least, other.least),
+        )
+
+    def full(self) -> MomentCells:
+        """Return all moments, those that need not be summed filled in."""
+        found = dict(self.sums)
+        each = self.kind.mass
+        if each is not None:
+            rows = found[""]
+            found |= {"m": each * rows, "mm": each**2 * rows, "mmm": each**3 * rows, "mr": each * found["r"]}
+            found["r/m"] = found["rr"] / each if each else 0 * rows
+        if self.kind.same:
+            found |= dict(zip(OF_WEIGHT, (found[name] for name in ("m", "mm", "mmm", "mm", "mr")), strict=True))
+        return replace(self, kind=Kind(None, False), sums=found)
+
+    @property
+    def rows(self) -> Floats:
+        """Of each cell."""
+        return np.asarray(self.sums[""].sum(axis=0))
+
+    def is_uneven(self, most: float) -> bool:
+        """Whether a cell of more than one prediction holds many times its share of the rows."""
+        share = self.rows[self.low < self.high] / self.counts.rows
+        return bool(share.max(initial=0.0) > most / len(self.low))
+
+    def excursion(self) -> float:
+        r"""Return how far the sums of residuals in order can leave, inside a cell, what they are at its ends, at most.
+
+        By half of :math:`\sum|r_i - \bar r|`, and that by half the root of rows times squares (Cauchy and Schwarz).
+        """
+        several = self.low < self.high
+        rows, total, squares = (self.sums[name].sum(axis=0)[several] for name in ("", "r", "rr"))
+        left = squares - np.divide(total**2, rows, out=np.zeros_like(total), where=rows > 0)
+        return float(0.5 * np.sqrt(rows * np.maximum(left, 0.0)).max(initial=0.0))
+
+    def lost(self, piece: Piece) -> float:
+        """Return by how much the mean loss of the entries falls short of the rows': of r^2 / 2m, where masses are positive."""
+        if not self.least > 0:
+            return 0.0
+        short = float(self.full().sums["r/m"].sum()) - piece.sum(piece.residual**2 / piece.loss.mass)
+        return 0.5 * short / piece.sum(piece.loss.weight)
+
+    def piece(self, like: Loss) -> Piece:
+        """Return entries that stand for the rows: in each cell and half so few that their moments are those of the rows."""
+        some, full = np.flatnonzero(self.rows), self.full()
+        moments = {name: values[:, some] for name, values in full.sums.items()}
+        weight = moments["w"].sum(axis=0)
+        prediction = np.clip(moments["p"].sum(axis=0) / weight, self.low[some], self.high[some])
+        count, (w, m, r) = _atoms(moments)
+        place = np.broadcast_to(np.arange(len(some))[:, None, None], count.shape)[kept := count > 0]
+        half = np.broadcast_to(np.arange(HALVES)[None, :, None], count.shape)[kept]
+        count, w, m, r, at = count[kept], w[kept], m[kept], r[kept], prediction[place]
+        columns = {"numerator": r + m * at, "denominator": m, **({} if self.kind.same else {"weight": w})}
+        packed = Packed(
+            count=count,
+            level=self.high[some][place],
+            lowest=float(self.low[some[0]]),
+            half=half,
+            counts=self.counts,
+            least=self.least,
+        )
+        return Piece(at, of_columns(like, columns), packed=packed)
+
+
+def _moments(
+    level: Floats, residual: Floats, mass: Floats, weight: Floats, edges: Floats, names: Sequence[str]
+) -> dict[str, Floats]:
+    """Sum products of columns, named by their letters, over the cells of sorted rows."""
+    runs, column = Runs(level, edges), {"r": residual, "m": mass, "w": weight}
+    found = {"": runs.size.astype(float), "p": runs.sums(weight * level)}
+    products: dict[str, Floats] = {}
+    if "r/m" in names:
+        found["r/m"] = runs.sums(residual**2 / np.where(mass > 0, mass, np.inf))
+    for name in (
+        name for name in names[2:] if name != "r/m"
+    ):  # a product of three is one of two, made before, times one
+        first = products.get(name[:-1], column[name[0]])
+        products[name] = column[name] if len(name) == 1 else first * column[name[-1]]
+        found[name] = runs.sums(products[name])
+    return found
+
+
+def _atoms(moments: dict[str, Floats]) -> tuple[Floats, list[Floats]]:
+    """Return the counts and values of entries, of shape (cells, halves, entries): products of distributions of two values.
+
+    Weights, masses and residuals are made of independent ones, each of two values: so their means and covariances are those of
+    the rows, and so is the third moment of the first that varies.
+    """
+    rows = moments[""]
+    safe = np.where(rows > 0, rows, 1.0)
+    mean = {name: moments[name] / safe for name in "wmr"}
+    cov = {a + b: moments[name] / safe - mean[a] * mean[b] for a, b, name in _PAIRS}
+    third = {a: moments[a * 3] / safe - 3 * mean[a] * moments[a * 2] / safe + 2 * mean[a] ** 3 for a in "wmr"}
+    for a in "wmr":
+        cov[a + a] = np.where(cov[a + a] > NOISELESS * mean[a] ** 2, cov[a + a], 0.0)
+    loads = _triangle(cov)
+    varying = [a for a in "wmr" if (loads[a + a] > 0).any()]
+    nodes = {a: _two_values(third[a], loads[a + a]) for a in varying}
+    count: list[Floats] = []
+    values: dict[str, list[Floats]] = {a: [] for a in "wmr"}
+    for choice in product((0, 1), repeat=len(varying)):
+        z = {a: nodes[a][0][side] for a, side in zip(varying, choice, strict=True)}
+        share = np.prod([nodes[a][1][side] for a, side in zip(varying, choice, strict=True)], axis=0)
+        count.append(rows * share)
+        for a in "wmr":
+            values[a].append(mean[a] + sum(loads[a + b] * z[b] for b in varying if a + b in loads))
+    return _stacked(count), [_stacked(values[a]) for a in "wmr"]
+
+
+_PAIRS = (("w", "w", "ww"), ("m", "m", "mm"), ("r", "r", "rr"), ("m", "w", "wm"), ("r", "w", "wr"), ("r", "m", "mr"))
+
+
+def _stacked(values: Sequence[Any]) -> Floats:
+    """One array of shape (cells, halves, entries)."""
+    return np.stack(values, axis=-1).transpose(1, 0, 2)
+
+
+def _triangle(cov: dict[str, Floats]) -> dict[str, Floats]:
+    """Return the root of the covariances, in every cell (Cholesky): r is made of what w, m and itself bring."""
+    found: dict[str, Floats] = {"ww": np.sqrt(cov["ww"])}
+    found["mw"] = _over(cov["mw"], found["ww"])
+    found["mm"] = _rest(cov["mm"], found["mw"])
+    found["rw"] = _over(cov["rw"], found["ww"])
+    found["rm"] = _over(cov["rm"] - found["rw"] * found["mw"], found["mm"])
+    found["rr"] = _rest(cov["rr"], found["rw"], found["rm"])
+    return found
+
+
+def _over(one: Floats, other: Floats) -> Floats:
+    return np.divide(one, other, out=np.zeros_like(one), where=other > 0)
+
+
+def _rest(variance: Floats, *loads: Floats) -> Floats:
+    left = variance - sum(load**2 for load in loads)
+    return np.sqrt(np.where(left > NOISELESS * variance, left, 0.0))
+
+
+def _two_values(third: Floats, deviation: Floats) -> tuple[list[Floats], list[Floats]]:
+    """Return the two values, and their shares, of mean 0, variance 1 and this skewness: the nodes of Gauss."""
+    skewness = np.divide(third, deviation**3, out=np.zeros_like(third), where=deviation > 0)
+    root = np.sqrt(skewness**2 + 4)
+    below, above = (skewness - root) / 2, (skewness + root) / 2
+    return [below, above], [above / root, -below / root]
+
+
+class CellRows:
+    """Rows summed up by cells, of which a verdict asks its questions."""
+
+    def __init__(self, cells: MomentCells, like: Loss) -> None:
+        self.like, self.piece = like, cells.piece(like)
+
+    def ask(self, questions: Sequence[Question]) -> list[list[Any]]:
+        """Ask the one piece there is."""
+        return [[question(self.piece)] for question in questions]

@@ -1,0 +1,215 @@
+"""The default verdict: from one pass of sums by cells of the prediction, in which no row moves."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import numpy as np
+
+from orthocal.arrays import Floats, Integers, step_of
+from orthocal.assessment import Assessment
+from orthocal.assessment.assess import judge
+from orthocal.assessment.parts import TestResult
+from orthocal.assessment.records import Settings
+from orthocal.assessment.subgroups import MOST_LEVELS, missing_last
+from orthocal.assessment.sweeps import Rows
+from orthocal.engines.partitioned.grid import CellRows, MomentCells
+from orthocal.engines.partitioned.partition_loss import Job
+from orthocal.engines.partitioned.passes import reduced
+from orthocal.engines.partitioned.ranges import subgroup_of
+from orthocal.engines.partitioned.source import Sketch, Source, prediction_and_loss
+from orthocal.engines.partitioned.summaries import CELLS, UNEVEN
+from orthocal.engines.partitioned.summed_overlap import SummedOverlap, overlap_of, warned
+from orthocal.errors import OrthocalError
+from orthocal.formats import number
+from orthocal.losses import Loss, QuadraticLoss
+from orthocal.maps import Map
+
+GROUP_CELLS = 2**12
+"""Of a subgroup."""
+SPREAD_ERRORS = 6.0
+"""Standard errors of a quantile of the partitions that were looked at, within which that of all rows is sought."""
+
+
+FEW_LEVELS = 32
+"""Predictions in a bracket up to which each of them ends a cell: many rows may share one, and none is kept."""
+
+
+@dataclass(frozen=True, eq=False)
+class Grid:
+    """Where cells end, and the intervals ( , ] in which edges of bins are sought, whose rows are kept as they are.
+
+    `numbers` says of which edge each bracket is, from the lowest.
+    """
+
+    edges: Floats
+    brackets: Floats
+    numbers: Integers
+
+    @classmethod
+    def of(cls, sketch: Sketch, settings: Settings, slack: float, cells: int) -> Grid:
+        """Cells of about equal weight, with the cost among their ends."""
+        brackets = sketch.intervals(np.arange(1, settings.bins) / settings.bins, slack)
+        level = np.unique(sketch.level)
+        inside = [level[(level > low) & (level <= high)] for low, high in brackets]
+        few = [levels for levels in inside if len(levels) <= FEW_LEVELS]
+        kept = np.array([len(levels) > FEW_LEVELS for levels in inside], dtype=bool)
+        ends = np.concatenate([*few, *(np.nextafter(levels, -np.inf) for levels in few), brackets[kept].ravel()])
+        more = np.append(ends[np.isfinite(ends)], [] if settings.cost is None else [settings.cost])
+        return cls(np.unique(np.append(sketch.grid(cells), more)), brackets[kept], np.flatnonzero(kept))
+
+
+@dataclass(frozen=True, eq=False)
+class VerdictSums:
+    """All that a verdict needs of some rows.
+
+    Parameters
+    ----------
+    cells : MomentCells
+        Of the rows outside the brackets.
+    inside : array of shape (4, rows)
+        Predictions, numerators, denominators and weights of the rows inside.
+    groups : dict of (str, label) to MomentCells
+        Of subgroups.
+    overlap : SummedOverlap, optional
+    """
+
+    cells: MomentCells
+    inside: Floats
+    groups: Mapping[tuple[str, Any], MomentCells] = field(default_factory=dict)
+    overlap: SummedOverlap | None = None
+
+    def merge(self, other: VerdictSums) -> VerdictSums:
+        """Of both."""
+        groups = dict(self.groups)
+        for name, cells in other.groups.items():
+            groups[name] = groups[name].merge(cells) if name in groups else cells
+        overlap = self.overlap if other.overlap is None else other.overlap
+        if self.overlap is not None and other.overlap is not None:
+            overlap = self.overlap.merge(other.overlap)
+        inside = np.concatenate([self.inside, other.inside], axis=1)
+        return VerdictSums(self.cells.merge(other.cells), inside, groups, overlap)
+
+    def settled(self, grid: Grid, bins: int) -> MomentCells | None:
+        """Return the cells of all rows, with the exact edges of bins among their ends; None where a bracket has missed one."""
+        if not len(grid.brackets):
+            return self.cells
+        order = np.argsort(self.inside[0], kind="stable")
+        level, numerator, denominator, weight = self.inside[:, order]
+        same = self.cells.kind.same
+        loss = QuadraticLoss(numerator, denominator, denominator if same else weight)
+        wanted = self.cells.counts.weight_at_edges(bins)[grid.numbers]
+        outside = self.cells.weight.sum(axis=0)
+        found = []
+        for reach, (low, high) in zip(wanted, grid.brackets, strict=True):
+            first, last = np.searchsorted(level, [low, high], side="right")
+            below = outside[: np.searchsorted(grid.edges, low, side="right")].sum() + weight[:first].sum()
+            place = np.searchsorted(below + np.cumsum(weight[first:last]), reach * (1 - 1e-11), side="left")
+            if place >= last - first or below >= reach:
+                return None
+            found.append(float(level[first + place]))
+        edges = np.unique(np.append(grid.edges, found))
+        both = self.cells.moved(grid.edges, edges).merge(MomentCells.of(level, loss, edges))
+        return replace(both, counts=self.cells.counts, least=self.cells.least)
+
+
+def judged_on_grid(source: Source, settings: Settings) -> Assessment:
+    """Return the verdict on a source's predictions: sums over bins are exact, and the rest nearly so.
+
+    Bins are those of the exact verdict, and so are their moments. What looks at the order of single rows (the range of
+    cumulative residuals, the ranking, the decomposition) sees cells of a 65,536th of the weight instead.
+    """
+    found, cells = _sums(source, settings)
+    like = replace_rows(source.like, cells.counts.rows)
+    if found.overlap is not None:
+        warned(found.overlap)
+    rows = CellRows(cells, like)
+    verdict = judge(rows, settings, _groups(found, source.job.roles.by, like), found.overlap)
+    return _with_bound(_with_losses(verdict, cells.lost(rows.piece)), cells)
+
+
+def _sums(source: Source, settings: Settings) -> tuple[VerdictSums, MomentCells]:
+    """Sum up rows by a grid of a few partitions; by one of all where these are unlike the others."""
+    for sketch, slack in source.rough_then_whole(SPREAD_ERRORS):
+        grid, coarse = Grid.of(sketch, settings, slack, CELLS), sketch.grid(GROUP_CELLS)
+        found = reduced(source.table, _verdict_sums, VerdictSums.merge, source.job, source.map, grid, coarse)
+        cells = found.settled(grid, settings.bins)
+        if cells is not None and not cells.is_uneven(UNEVEN):
+            return found, cells
+    if cells is None:
+        raise AssertionError("the bracket of a quantile does not hold it")
+    return found, cells
+
+
+def _verdict_sums(part: Any, job: Job, map_: Map | None, grid: Grid, coarse: Floats) -> VerdictSums | None:
+    prediction, loss = prediction_and_loss(part, job, map_)
+    if not len(prediction):
+        return None
+    kept = np.zeros(len(prediction), dtype=bool)
+    if len(grid.brackets):
+        ends = np.unique(grid.brackets[np.isfinite(grid.brackets)])
+        upper = np.append(ends, np.inf)[:, None]
+        covered = ((upper > grid.brackets[:, 0]) & (upper <= grid.brackets[:, 1])).any(axis=1)
+        kept = np.asarray(covered)[step_of(prediction, ends)]
+    inside = np.array([column[kept] for column in (prediction, loss.numerator, loss.denominator, loss.weight)])
+    outside = np.flatnonzero(~kept)
+    return VerdictSums(
+        MomentCells.of_some(prediction, loss, outside, grid.edges),
+        inside,
+        dict(_cells_of_groups(part, job, prediction, loss, coarse)),
+        overlap_of(loss),
+    )
+
+
+def _cells_of_groups(
+    part: Any, job: Job, prediction: Floats, loss: QuadraticLoss, edges: Floats
+) -> Iterator[tuple[tuple[str, Any], MomentCells]]:
+    weight = job.roles.sample_weight
+    rows = part if weight is None else part[part[weight] != 0]
+    for name in job.roles.by:
+        values = subgroup_of(rows[name], name)
+        levels = sorted(set(values.tolist()), key=missing_last)
+        if len(levels) > MOST_LEVELS:
+            raise OrthocalError(
+                f"`by` must name columns of at most {MOST_LEVELS} levels; {name!r} has more. Group them."
+            )
+        for level in levels:
+            own = np.flatnonzero(values == level)
+            yield (name, level), MomentCells.of(prediction[own], loss[own], edges)
+
+
+def _groups(found: VerdictSums, by: tuple[str, ...], like: Loss) -> Iterator[tuple[str, str, Rows]]:
+    for name in by:
+        levels = sorted((level for column, level in found.groups if column == name), key=missing_last)
+        if len(levels) > MOST_LEVELS:
+            raise OrthocalError(
+                f"`by` must name columns of at most {MOST_LEVELS} levels; {name!r} has more. Group them."
+            )
+        for level in levels:
+            yield name, str(level), CellRows(found.groups[name, level], like)
+
+
+def replace_rows(like: Any, rows: int) -> Any:
+    """Return the loss with the number of rows it stands for in its origin."""
+    origin = getattr(like, "origin", None)
+    return like if origin is None or origin.rows else replace(like, origin=replace(origin, rows=rows))
+
+
+def _with_losses(verdict: Assessment, lost: float) -> Assessment:
+    """Put the mean loss right, and what the best constant leaves of it: entries have the moments of rows, but not n^2 / 2d."""
+    parts = verdict.decomposition
+    if parts.uncertainty is not None:
+        parts = replace(parts, uncertainty=parts.uncertainty + lost)
+    return replace(verdict, risk=verdict.risk + lost, decomposition=parts)
+
+
+def _with_bound(verdict: Assessment, cells: MomentCells) -> Assessment:
+    """Say how much the range test can have missed inside the cells."""
+    test, excursion = verdict.tests["range"], cells.excursion()
+    if test.statistic is None or not excursion > 0:
+        return verdict
+    missed = 2 * excursion * test.statistic / cells.reach
+    note = f"{test.note}, on a grid, where a walk's range is smaller by at most {number(missed)}"
+    return replace(verdict, tests={**verdict.tests, "range": TestResult(test.statistic, test.p_value, note)})
