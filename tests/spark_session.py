@@ -3,7 +3,7 @@
 import os
 import shutil
 import sys
-from functools import cache, reduce
+from functools import cache
 
 import pytest
 
@@ -41,6 +41,16 @@ def started():
 
 
 def frame_of(parts):
-    """Return a Spark frame that has these pandas frames as its partitions."""
+    """Return a Spark frame that has these pandas frames as its partitions, in order."""
+    import pyarrow as pa
+
     spark = session()
-    return reduce(lambda one, other: one.union(other), [spark.createDataFrame(part).coalesce(1) for part in parts])
+    schema = spark.createDataFrame(parts[0]).schema
+    tables = [pa.Table.from_pandas(part, preserve_index=False) for part in parts]
+
+    def rows(batches):
+        for batch in batches:
+            for number in batch.column(0).to_pylist():
+                yield from tables[number].to_batches()
+
+    return spark.range(0, len(parts), 1, len(parts)).mapInArrow(rows, schema).persist()
