@@ -1,16 +1,19 @@
-"""Data larger than memory: orthocal on Dask against the time Dask needs just to read and sum the columns. Writes scale.md.
+"""Data larger than memory: each engine against the time it needs just to read and sum the columns. Writes scale.md.
 
-`python benchmarks/scale.py` generates 10^6, 10^7 and 10^8 rows in Parquet, partition by partition, in a temporary folder, and
-fits on two workers of 2 GB each, watching their memory. `--most 10000000` stops earlier.
+`python benchmarks/scale.py` generates 10^6, 10^7 and 10^8 rows in Parquet, partition by partition, in a temporary folder, then
+fits and judges on two Dask workers of 2 GB each and on local files in one process, watching their memory. `--most 10000000`
+stops earlier.
 """
 
 from __future__ import annotations
 
 import argparse
+import os
 import tempfile
 import threading
 import time
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import psutil
@@ -19,22 +22,40 @@ from dask import dataframe as dd
 from distributed import Client, LocalCluster
 from pyarrow import parquet
 
-from orthocal.distributed import CausalCalibrator, assess
+from orthocal.assessment.records import Settings
+from orthocal.effects import CATE
+from orthocal.engines.dask.table import DaskTable
+from orthocal.engines.local.table import LocalTable
+from orthocal.engines.partitioned.fit import fitted
+from orthocal.engines.partitioned.passes import reduced
+from orthocal.engines.partitioned.preparation import prepared
+from orthocal.engines.partitioned.source import Source
+from orthocal.engines.partitioned.verdict import judged
+from orthocal.engines.protocol import PartitionedTable
+from orthocal.nuisances.learners import Recipe
+from orthocal.roles import Roles
 
 PART = 10**6
 LIMIT = 2 * 10**9
-COLUMNS = {
-    "outcome": "y",
-    "treatment": "a",
-    "prediction": "tau",
-    "nuisances": {name: name for name in ("propensity", "outcome_control", "outcome_treated")},
+ROLES = Roles(
+    outcome="y",
+    treatment="a",
+    prediction="tau",
+    nuisances={name: name for name in ("propensity", "outcome_control", "outcome_treated")},
+)
+WORK: dict[str, tuple[str, bool, float]] = {
+    "linear": ("linear", False, 3),
+    "histogram": ("histogram", False, 3),
+    "isotonic, grid": ("isotonic", False, 3),
+    "isotonic, exact": ("isotonic", True, 12),
+    "verdict": ("", False, 3),
+    "verdict, exact": ("", True, 12),
 }
-METHODS = {
-    "linear": ({"method": "linear"}, 3),
-    "histogram": ({"method": "histogram"}, 3),
-    "isotonic, grid": ({"method": "isotonic"}, 3),
-    "isotonic, exact": ({"method": "isotonic", "exact": True}, 12),
-}
+"""What is done: a map is fitted by a method, or predictions are judged, exactly or not; and the ratio it may take at most."""
+LOCAL_SHARE = 0.6
+"""Of the seconds on Dask, that local files may take."""
+LINEAR = 0.15
+"""Within which ten times the rows take ten times as long."""
 
 
 def rows(count: int, seed: int) -> pa.Table:
@@ -85,65 +106,127 @@ class Watch:
         self.thread.join()
 
 
-def measure(pattern: str, client: Client, *, judge: bool) -> dict[str, tuple[float, int]]:
-    """Return (seconds, most memory of a worker) of reading and summing, of every method, and of the verdict."""
-    frame = dd.read_parquet(pattern)
-    pids = [info["pid"] for info in client.run(lambda: {"pid": __import__("os").getpid()}).values()]
-    needed = ["tau", "a", "y", *COLUMNS["nuisances"]]
-    work = {"read and sum": lambda: frame[needed].sum().compute()}
-    for name, (settings, _) in METHODS.items():
-        work[name] = lambda settings=settings: CausalCalibrator(random_state=0, **settings).fit(frame, **COLUMNS)
-    if judge:
-        work["assess"] = lambda: assess(frame, **COLUMNS, random_state=0)
+def summed(part: Any) -> np.ndarray:
+    """Sums of the columns."""
+    return np.array([part[name].to_numpy().sum() for name in part.columns], dtype=float)
+
+
+def source_of(table: PartitionedTable) -> Source:
+    """The rows with their loss; nothing is learnt."""
+    return prepared(table, ROLES, CATE(), 5, Recipe(random_state=0))
+
+
+def done(table: PartitionedTable, method: str, exact: bool) -> None:
+    """Fit a map, or judge."""
+    if method:
+        fitted(method, source_of(table), exact=exact)
+    else:
+        judged(source_of(table), Settings(random_state=0), exact=exact)
+
+
+def measure(table: PartitionedTable, pids: list[int], only: list[str]) -> dict[str, tuple[float, int]]:
+    """Return (seconds, most memory of a process) of reading and summing, of every method, and of the verdicts."""
+    needed = table.select(ROLES.needed)
+    work = {READ: lambda: reduced(needed, summed, np.add)}
+    for name, (method, exact, _) in WORK.items():
+        if not only or name in only:
+            work[name] = lambda method=method, exact=exact: done(table, method, exact)
     found = {}
-    frame[needed].sum().compute()
-    CausalCalibrator(method="linear").fit(frame.partitions[:2], **COLUMNS)  # workers import what they need
+    reduced(needed, summed, np.add)
+    done(table, "linear", False)  # processes import what they need
     for name, do in work.items():
         with Watch(pids) as watch:
             start = time.perf_counter()
             do()
             found[name] = (time.perf_counter() - start, watch.most)
-        print(f"  {name}: {found[name][0]:.1f} s, {watch.most / 1e9:.2f} GB", flush=True)
+        print(f"  {name}: {found[name][0]:.2f} s, {watch.most / 1e9:.2f} GB", flush=True)
     return found
+
+
+def on_dask(pattern: str, only: list[str]) -> dict[str, tuple[float, int]]:
+    """Two workers of 2 GB each."""
+    with LocalCluster(n_workers=2, threads_per_worker=1, memory_limit=LIMIT) as cluster, Client(cluster) as client:
+        pids = list(client.run(os.getpid).values())
+        return measure(DaskTable(dd.read_parquet(pattern)), pids, only)
+
+
+def in_files(pattern: str, only: list[str]) -> dict[str, tuple[float, int]]:
+    """This process."""
+    return measure(LocalTable.of_files(pattern), [os.getpid()], only)
+
+
+ENGINES = {"dask": (on_dask, LIMIT), "local": (in_files, 2 * LIMIT)}
+"""How to measure, and the bytes that a process may hold."""
+READ = "read and sum"
+HEADER = [
+    "# Scale",
+    "",
+    "Written by `benchmarks/scale.py` on one machine of two cores: Parquet of a million rows a file, six columns. On Dask two",
+    "workers of 2 GB each, on local files one process. Ratios are to what the same engine needs to read and sum the same",
+    "columns; memory is the most a process held.",
+    "",
+    "| engine | rows | work | seconds | ratio | at most | million rows per second | memory, GB |",
+    "| --- | --- | --- | --- | --- | --- | --- | --- |",
+]
+
+
+def extrapolated(found: dict[tuple[str, int], dict[str, tuple[float, int]]]) -> list[str]:
+    """Say how long 10^9 local rows would take, where 10^8 took ten times as long as 10^7."""
+    small, large = found["local", 10**7], found["local", 10**8]
+    lines = ["", "| local | 10^8 over ten times 10^7 | 10^9 rows, hours |", "| --- | --- | --- |"]
+    for name, (seconds, _) in large.items():
+        ratio = seconds / (10 * small[name][0])
+        lines.append(f"| {name} | {ratio:.2f} | {10 * seconds / 3600:.2f} |")
+    return lines
+
+
+def missed_by(found: dict[tuple[str, int], dict[str, tuple[float, int]]]) -> list[str]:
+    """What took longer, or held more, than it may at 10^8 rows."""
+    missed = []
+    for (engine, n), times in found.items():
+        for name, (seconds, memory) in times.items():
+            most = WORK[name][2] if name in WORK else np.inf
+            if n == 10**8 and (memory > ENGINES[engine][1] or seconds / times[READ][0] > most):
+                missed.append(f"{name} on {engine}")
+    if ("local", 10**8) in found and ("dask", 10**8) in found:
+        for name, (seconds, _) in found["local", 10**8].items():
+            if seconds > LOCAL_SHARE * found["dask", 10**8].get(name, (np.inf, 0))[0]:
+                missed.append(f"{name}, local against dask")
+    return missed
 
 
 def main() -> None:
     """Measure at growing sizes and write the table."""
     asked = argparse.ArgumentParser(description=__doc__)
     asked.add_argument("--most", type=int, default=10**8)
+    asked.add_argument("--least", type=int, default=10**6)
     asked.add_argument("--folder", type=Path, help="keep the data here")
-    asked.add_argument("--no-assess", action="store_true")
+    asked.add_argument("--engine", choices=ENGINES, action="append")
+    asked.add_argument("--only", action="append", default=[], choices=WORK)
+    asked.add_argument("--print", action="store_true", help="print the table, and leave scale.md as it is")
     options = asked.parse_args()
-    sizes = [n for n in (10**6, 10**7, 10**8) if n <= options.most]
-    lines = [
-        "# Scale",
-        "",
-        "Written by `benchmarks/scale.py`: Parquet of a million rows a file, two Dask workers of 2 GB each on one machine of two",
-        "cores. Times are ratios to what Dask needs to read and sum the same six columns; memory is the most a worker held.",
-        "",
-        "| rows | work | ratio | at most | million rows per second | memory, GB |",
-        "| --- | --- | --- | --- | --- | --- |",
-    ]
-    missed = []
+    sizes = [n for n in (10**6, 10**7, 10**8) if options.least <= n <= options.most]
+    found = {}
     with tempfile.TemporaryDirectory() as temporary:
         for n in sizes:
             pattern = generate((options.folder or Path(temporary)) / str(n), n)
-            print(f"{n:,} rows", flush=True)
-            with (
-                LocalCluster(n_workers=2, threads_per_worker=1, memory_limit=LIMIT) as cluster,
-                Client(cluster) as client,
-            ):
-                found = measure(pattern, client, judge=not options.no_assess)
-            floor = found["read and sum"][0]
-            for name, (seconds, memory) in found.items():
-                most = METHODS.get(name, (None, None))[1]
-                if n == 10**8 and (memory > LIMIT or (most and seconds / floor > most)):
-                    missed.append(name)
-                at_most = "" if most is None else str(most)
-                rate, held = n / seconds / 1e6, memory / 1e9
-                lines.append(f"| {n:,} | {name} | {seconds / floor:.2f} | {at_most} | {rate:.2f} | {held:.2f} |")
-    Path(__file__).with_name("scale.md").write_text("\n".join(lines) + "\n")
+            for engine in options.engine or ENGINES:
+                print(f"{n:,} rows, {engine}", flush=True)
+                found[engine, n] = ENGINES[engine][0](pattern, options.only)
+    lines = list(HEADER)
+    for (engine, n), times in found.items():
+        for name, (seconds, memory) in times.items():
+            most, ratio = str(WORK[name][2]) if name in WORK else "", seconds / times[READ][0]
+            rate, held = n / seconds / 1e6, memory / 1e9
+            lines.append(
+                f"| {engine} | {n:,} | {name} | {seconds:.1f} | {ratio:.2f} | {most} | {rate:.2f} | {held:.2f} |"
+            )
+    if {("local", 10**7), ("local", 10**8)} <= set(found):
+        lines += extrapolated(found)
     print("\n".join(lines))
+    if not options.print:
+        Path(__file__).with_name("scale.md").write_text("\n".join(lines) + "\n")
+    missed = missed_by(found)
     if missed:
         raise SystemExit(f"missed: {', '.join(missed)}")
 

@@ -109,7 +109,7 @@ def test_partitions_do_not_change_the_answer(rows, folder, scheduler, tmp_path):
 
 
 def test_a_grid_tells_its_bound_and_an_exact_map_needs_none(folder, scheduler, tmp_path, monkeypatch):
-    monkeypatch.setattr("orthocal.engines.partitioned.fit.CELLS", 8)
+    monkeypatch.setattr("orthocal.engines.partitioned.source.CELLS", 8)
     steps = {}
     for how in ("--exact", "--no-exact"):
         arguments = ["calibrate", folder, *COMMON, *QUICK, "--holdout", "0", "--scheduler", scheduler, how]

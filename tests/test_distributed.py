@@ -5,8 +5,10 @@ import signal
 import threading
 import time
 import warnings
+from dataclasses import dataclass
 from functools import reduce
 from itertools import pairwise
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -20,9 +22,11 @@ from orthocal import CATE, Histogram, Isotonic, Linear, OrthocalError, Quadratic
 from orthocal.datasets import simulate_cate, simulate_late
 from orthocal.distributed import CausalCalibrator, assess
 from orthocal.engines.dask.table import DaskTable
+from orthocal.engines.partitioned.cell_finder import CellFinder
 from orthocal.engines.partitioned.keys import folds_of, keys_of, sampled
 from orthocal.engines.partitioned.passes import PartitionWarning
-from orthocal.engines.partitioned.source import Sketch, Source
+from orthocal.engines.partitioned.sketch import Sketch
+from orthocal.engines.partitioned.source import Source
 from orthocal.engines.partitioned.summaries import Bracketed, GridCells, LineSums
 from tests.simulation import simulate_tail
 from tests.test_sweeps import numbers
@@ -113,7 +117,7 @@ def test_a_million_rows_in_sixteen_partitions(million, method):
 def test_the_verdict_on_a_million_rows(million):
     frame, loss, parts = million
     expected = numbers(orthocal.assess(frame.tau.to_numpy(), loss, random_state=0))
-    found = numbers(assess(parts, **COLUMNS, nuisances=GIVEN, random_state=0))
+    found = numbers(assess(parts, **COLUMNS, nuisances=GIVEN, random_state=0, exact=True))
     assert expected.keys() == found.keys()
     for path, value in expected.items():
         assert found[path] == pytest.approx(value, rel=1e-8, abs=1e-8), path
@@ -133,7 +137,7 @@ def test_the_grid_is_within_its_bound(n):
 
 def test_the_bound_is_not_vacuous(monkeypatch):
     """With few cells the map is off, and the bound says so."""
-    monkeypatch.setattr("orthocal.engines.partitioned.fit.CELLS", 8)
+    monkeypatch.setattr("orthocal.engines.partitioned.source.CELLS", 8)
     frame = table(5000)
     loss, tau = loss_in_memory(frame), frame.tau.to_numpy()
     exact = Isotonic(min_samples=1).fit(tau, loss).predict(tau)
@@ -155,6 +159,7 @@ def test_verdicts_are_those_of_memory(monkeypatch, weight, clusters, how):
     expected = orthocal.assess(frame.tau, loss, by={"part": frame.part}, **settings)
     found = assess(
         partitioned(frame, how),
+        exact=True,
         **COLUMNS,
         nuisances=GIVEN,
         sample_weight="w" if weight else None,
@@ -195,7 +200,14 @@ def test_ratio_effects_have_the_numbers_of_memory(how, weight, clusters):
     settings = {"random_state": 0, "draws": 50}
     expected = orthocal.assess(frame.tau, loss, by={"part": frame.part}, **settings)
     found = assess(
-        partitioned(frame, how), **COLUMNS, effect="catt", nuisances=given, by=["part"], **columns, **settings
+        partitioned(frame, how),
+        **COLUMNS,
+        effect="catt",
+        nuisances=given,
+        by=["part"],
+        **columns,
+        **settings,
+        exact=True,
     )
     assert np.isnan(expected.bins["residual"]).any()
     there, here = numbers(found), numbers(expected)
@@ -320,9 +332,12 @@ def quantiles(n=4000):
     return pd.DataFrame({"x": x, "y": y, "a": a, "tau": x / 2, "propensity": propensity, "below": 0.5})
 
 
-def test_quantiles_by_level_splitting_on_a_grid():
+@pytest.mark.parametrize(
+    ("effect", "kind"),
+    [(orthocal.QuantileUnderTreatment(0.5), "HingeLoss"), (orthocal.ExpectileUnderTreatment(0.7), "ExpectileLoss")],
+)
+def test_losses_with_outcomes_on_a_grid(effect, kind):
     frame = quantiles()
-    effect = orthocal.QuantileUnderTreatment(0.5)
     given = {"propensity": "propensity", "below": "below"}
     loss = orthogonal_loss(
         effect,
@@ -339,7 +354,7 @@ def test_quantiles_by_level_splitting_on_a_grid():
         assert np.abs(found.calibrate(frame.tau) - expected).mean() < tolerance
     verdict = assess(partitioned(frame, 5), **COLUMNS, effect=effect, nuisances=given, random_state=0)
     assert verdict.error == pytest.approx(orthocal.assess(frame.tau, loss, random_state=0).error, abs=1e-8)
-    with pytest.raises(OrthocalError, match="`exact` must be False for a HingeLoss"):
+    with pytest.raises(OrthocalError, match=f"`exact` must be False for a {kind}"):
         CausalCalibrator(effect=effect, exact=True).fit(partitioned(frame, 5), **COLUMNS, nuisances=given)
 
 
@@ -354,6 +369,53 @@ def test_a_bad_partition_is_named():
         assess(parts, **COLUMNS, nuisances=GIVEN)
 
 
+@dataclass(frozen=True, eq=False)
+class HuberLoss:
+    """A loss of a user's own: squared near the outcome, linear further away."""
+
+    outcome: Any
+    weight: Any
+    groups: Any = None
+    overlap: Any = None
+    unit: str = "score"
+    bounds: tuple = (-9.0, 9.0)
+
+    def __len__(self):
+        return len(self.outcome)
+
+    def __getitem__(self, rows):
+        return HuberLoss(self.outcome[rows], self.weight[rows])
+
+    @property
+    def mass(self):
+        return self.weight
+
+    def value(self, v):
+        gap = np.abs(v - self.outcome)
+        return self.weight * np.where(gap < 1, gap**2 / 2, gap - 0.5)
+
+    def derivative(self, v):
+        return self.weight * np.clip(v - self.outcome, -1, 1)
+
+    def at(self, prediction):
+        del prediction
+        return self
+
+
+class Location(orthocal.CATE):
+    """The Huber location of the outcome; no treatment is involved."""
+
+    def loss(self, observations, fitted):
+        del fitted
+        return HuberLoss(observations.outcome, observations.weight)
+
+
+def test_a_loss_without_a_slope_is_refused_in_a_sentence():
+    with pytest.raises(OrthocalError, match=r"A HuberLoss must be quadratic, or have .* it has no slope"):
+        CausalCalibrator(Location(), "linear").fit(partitioned(table(500), 2), **COLUMNS, nuisances=GIVEN)
+
+
+@pytest.mark.filterwarnings("ignore::orthocal.engines.partitioned.passes.PartitionWarning")
 def test_an_odd_partition_is_named_and_does_no_harm():
     frame = table(4000).sort_values("a", kind="stable")
     expected = Linear().fit(frame.tau, loss_in_memory(frame)).map_
@@ -375,7 +437,7 @@ def test_an_odd_partition_is_named_and_does_no_harm():
     [
         (lambda frame: frame.assign(a=1), {}, {}, "The treatment must have at least two levels; every row is 1"),
         (lambda frame: frame, {}, {"prediction": "tauu"}, r"Column 'tauu' must be in the data.*Did you mean 'tau'"),
-        (lambda frame: frame, {"method": "spline"}, {}, "`method` must be one that sums are enough for"),
+        (lambda frame: frame, {"method": LinearRegression()}, {}, "`method` must be one that sums are enough for"),
         (lambda frame: frame, {"scheme": "split"}, {}, "`scheme` must be 'cross' on Dask; it is 'split'"),
         (lambda frame: frame, {"folds": 1}, {}, "`folds` must be a whole number of at least 2"),
         (lambda frame: frame, {"clip": 2.0}, {}, "`clip` must lie"),
@@ -434,8 +496,11 @@ def test_summaries_merge_to_the_summary_of_all():
     found, expected = lines[0].merge(lines[1].merge(lines[2])).coefficients(1e3), Linear().fit(p, loss).map_
     assert found == pytest.approx((expected.intercept, expected.slope), rel=1e-8)
     edges = np.quantile(p, [0.2, 0.5, 0.9])
-    cells = [GridCells.of(p[rows], loss[rows], edges, bounded=True) for rows in cut]
-    together, whole = cells[0].merge(cells[1]).merge(cells[2]), GridCells.of(p, loss, edges, bounded=True)
+    cells = [GridCells.of(p[rows], loss[rows], CellFinder.of(edges), bounded=True) for rows in cut]
+    together, whole = (
+        cells[0].merge(cells[1]).merge(cells[2]),
+        GridCells.of(p, loss, CellFinder.of(edges), bounded=True),
+    )
     np.testing.assert_allclose(together.numerator, whole.numerator)
     assert together.bound() == pytest.approx(whole.bound())
 
@@ -449,10 +514,9 @@ def test_bins_are_exact_however_coarse_the_sketch(weighted):
     cut = [slice(k, k + 500) for k in range(0, 5000, 500)]
     sketches = [Sketch.of(p[rows], w[rows] if weighted else None, 40) for rows in cut]
     sketch = reduce(Sketch.merge, sketches)
-    wanted = sketch.counts.weight_at_edges(20)
-    brackets = sketch.brackets(wanted, 10, 40)
+    brackets = sketch.intervals(np.arange(1, 20) / 20, 2 / 40 + 2 * 10 * sketch.counts.most / sketch.counts.total)
     found = reduce(Bracketed.merge, [Bracketed.of(p[rows], loss[rows], brackets) for rows in cut])
-    edges, numerator, denominator = found.bins(wanted, brackets, float(p.max()))
+    edges, numerator, denominator = found.bins(20, brackets)
     expected = Histogram().fit(p, loss).map_
     np.testing.assert_array_equal(edges, expected.edges)
     np.testing.assert_allclose(numerator / denominator, expected.values)
@@ -462,7 +526,7 @@ def test_bins_are_exact_however_coarse_the_sketch(weighted):
 def test_a_grid_drawn_from_unlike_partitions_is_drawn_again(monkeypatch):
     monkeypatch.setattr("orthocal.engines.partitioned.source.SPREAD", 2)
     monkeypatch.setattr("orthocal.engines.partitioned.summaries.UNEVEN", 4)
-    monkeypatch.setattr("orthocal.engines.partitioned.fit.CELLS", 64)
+    monkeypatch.setattr("orthocal.engines.partitioned.source.CELLS", 64)
     drawn = []
     whole = Source.sketch.func
     monkeypatch.setattr(Source, "sketch", property(lambda self: drawn.append(1) or whole(self)))
@@ -598,7 +662,11 @@ def test_tied_rows_stand_in_an_order_of_their_own(monkeypatch):
     monkeypatch.setattr("orthocal.engines.partitioned.ranges.ROWS_A_RANGE", 900)
     frame = table(4000, ties=True)
     found = [
-        numbers(assess(dd.from_pandas(rows, npartitions=4, sort=False), **COLUMNS, nuisances=GIVEN, random_state=0))
+        numbers(
+            assess(
+                dd.from_pandas(rows, npartitions=4, sort=False), **COLUMNS, nuisances=GIVEN, random_state=0, exact=True
+            )
+        )
         for rows in (frame, frame.sample(frac=1, random_state=1))
     ]
     assert found[0] == pytest.approx(found[1], rel=1e-8, abs=1e-10)
@@ -611,5 +679,5 @@ def test_tied_rows_that_repeat_are_divided_as_in_memory():
     settings = {"random_state": 0, "draws": 1}
     expected = orthocal.assess(frame.tau, loss_in_memory(frame), **settings).decomposition
     for by in ((), ["part"]):
-        found = assess(partitioned(frame, 3), **COLUMNS, nuisances=GIVEN, by=by, **settings).decomposition
+        found = assess(partitioned(frame, 3), **COLUMNS, nuisances=GIVEN, by=by, **settings, exact=True).decomposition
         assert found.miscalibration == pytest.approx(expected.miscalibration, rel=1e-8)

@@ -8,8 +8,9 @@ import pandas as pd
 import pytest
 from dask import dataframe as dd
 
-from orthocal import Histogram, Isotonic, Linear, assess, orthogonal_loss
+from orthocal import Histogram, Isotonic, Linear, OrthocalError, Study, assess, orthogonal_loss
 from orthocal.assessment.records import Settings
+from orthocal.calibrators import CALIBRATORS
 from orthocal.datasets import simulate_cate
 from orthocal.effects import CATE
 from orthocal.engines.dask.table import DaskTable
@@ -169,11 +170,58 @@ def test_the_default_verdict_on_few_cells(tmp_path, monkeypatch, weight):
     exact = (".bins", ".error", ".standard_error", ".interval", ".average", ".tests.bins", ".minimum", ".l1", ".risk")
     for path, value in here.items():
         if path.startswith(exact) or path in (".value.value", ".value.standard_error", ".value.share_treated"):
-            near = 1e-8 if weight is None else 1e-4  # a row's share of its bin's mass is not known where masses differ
+            # A row's share of its bin's mass is not known where masses differ, nor how predictions vary within a cell.
+            near = 1e-8 if weight is None and not path.startswith((".average", ".value")) else 1e-4
             assert there[path] == pytest.approx(value, rel=near, abs=1e-8), path
     test, bound = found.tests["range"], float(found.tests["range"].note.split()[-1])
     assert abs(right.tests["range"].statistic - test.statistic) <= bound
-    assert found.rate.autoc.value == pytest.approx(right.rate.autoc.value, abs=0.02 * right.rate.autoc.standard_error)
-    for one, other in zip(found.linear_predictor, right.linear_predictor, strict=True):
+    assert found.rate.autoc.value == pytest.approx(right.rate.autoc.value, abs=0.05 * right.rate.autoc.standard_error)
+    for name in ("intercept", "slope"):
+        one, other = getattr(found.linear_predictor, name), getattr(right.linear_predictor, name)
         assert one.value == pytest.approx(other.value, abs=0.05 * other.standard_error)
         assert one.standard_error == pytest.approx(other.standard_error, rel=1e-3)
+
+
+def spoilt(frame, what):
+    bad = frame.drop(columns=what) if what in frame else frame.copy()
+    if what == "infinite":
+        bad["x"] = np.where(np.arange(len(bad)) == 3, np.inf, bad.x)
+    elif what == "text":
+        bad["y"] = bad.y.astype(str) + "a"
+    return bad
+
+
+@pytest.mark.parametrize("engine", ["dask", "local"])
+@pytest.mark.parametrize(
+    ("what", "words"),
+    [
+        ("tau", "column 'tau' must be in every file"),
+        ("x", "column 'x' must be in every file"),
+        ("infinite", "Covariate 'x' must not be infinite; row 3 is"),
+        ("text", "`y` must hold numbers; row 0"),
+    ],
+)
+def test_a_bad_file_is_named(tmp_path, engine, what, words):
+    for number, part in enumerate(divided(rows(600), 3)):
+        whole = spoilt(part, what) if number == 1 else part
+        whole.to_parquet(tmp_path / f"{number}.parquet", index=False)
+    data = dd.read_parquet(str(tmp_path)) if engine == "dask" else tmp_path
+    name = "Partition 1" if engine == "dask" else f"File {tmp_path / '1.parquet'}"
+    with pytest.raises(OrthocalError, match=f"^{name}: {words}"):
+        Study(data, outcome="y", treatment="a", covariates=["x"]).assess("tau")
+
+
+@every_engine
+@pytest.mark.parametrize("weight", [None, "w"])
+def test_every_method_is_near_that_of_memory(tmp_path, engine, weight):
+    """Lines and histograms are the same; shapes are fitted on cells of nearly one row each, and chosen on a sample."""
+    frame = rows(weight=None if weight is None else "some").assign(tau=lambda table: np.sinh(table.tau))
+    source = source_of(ENGINES[engine](divided(frame, 9), tmp_path), weight=weight)
+    tau, loss = frame.tau.to_numpy(), loss_in_memory(frame, weight=weight)
+    for name, method in CALIBRATORS.items():
+        found, right = fitted(name, source, exact=False), method().fit(tau, loss)
+        gap = np.sqrt(np.mean((found.predict(tau) - right.predict(tau)) ** 2))
+        assert gap <= (1e-10 if name in ("identity", "constant", "shift", "linear", "histogram") else 0.03), name
+        if name == "auto":
+            assert found.weights_ == pytest.approx(right.weights_, abs=0.02)
+            assert found.reason_.startswith("Weights: ")

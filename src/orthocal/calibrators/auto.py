@@ -167,13 +167,16 @@ class Auto(BaseEstimator):  # type: ignore[misc]
         chosen = self.choose(prediction, loss)
         return self.adopt(chosen.fit(prediction, loss), prediction, loss)
 
-    def choose(self, prediction: Floats, loss: Loss) -> Any:
-        """Return the weighted candidates, unfitted, to be fitted to other losses of the same rows."""
+    def choose(self, prediction: Floats, loss: Loss, evidence: Evidence | None = None) -> Any:
+        """Return the weighted candidates, unfitted, to be fitted to other losses of the same rows.
+
+        Where these are a sample of the rows, `evidence` is that of all.
+        """
         prediction, loss = by_value(prediction, loss)
         candidates = {**LINES, **self._shapes()}
         if is_constant(prediction):
             return self._constant("All predictions are the same.")
-        evidence = line_evidence(prediction, loss)
+        evidence = evidence or line_evidence(prediction, loss)
         seen = left_out(
             {name: candidate.calibrator for name, candidate in candidates.items()},
             prediction,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import singledispatch
 from typing import NamedTuple
 
 import numpy as np
@@ -11,6 +12,7 @@ from orthocal.arrays import Floats, Integers, group_sums, is_constant, step_of
 from orthocal.calibrators.histogram import filled, uniform_mass_edges
 from orthocal.calibrators.lines import Constant, Shift, Tilt, middle_of
 from orthocal.losses import Loss, is_ratio
+from orthocal.losses.summed import SummedQuadraticLoss
 from orthocal.losses.units import units_of
 from orthocal.solvers import constants
 from orthocal.solvers.spline import roughness, spline_design, spline_knots
@@ -48,13 +50,12 @@ def line_evidence(prediction: Floats, loss: Loss) -> Evidence:
     constant, shift, tilt = (
         method.fit(prediction, loss).predict(prediction) for method in (Constant(), Shift(), Tilt())
     )
-    flat = scores(loss, constant, centred)[SLOPE]
-    slope = float(flat.sum() / np.sqrt(max(float((flat**2).sum()), np.finfo(float).tiny)))
+    slope = score_moments(loss, constant, centred).in_errors(SLOPE)
     lines = {
-        "identity": half_statistic(scores(loss, prediction, centred)[BOTH]),
+        "identity": score_moments(loss, prediction, centred).half_statistic(BOTH),
         "constant": slope**2 / 2,
-        "shift": half_statistic(scores(loss, shift, centred)[SLOPE]),
-        "slope": half_statistic(scores(loss, tilt, centred)[AVERAGE]),
+        "shift": score_moments(loss, shift, centred).half_statistic(SLOPE),
+        "slope": score_moments(loss, tilt, centred).half_statistic(AVERAGE),
         "linear": 0.0,
     }
     return Evidence(lines, slope, largest_drop(prediction, loss))
@@ -106,10 +107,48 @@ def rows_of(group: Integers, count: int) -> list[Integers]:
     return [np.flatnonzero(group == number) for number in range(count)]
 
 
-def scores(loss: Loss, value: Floats, centred: Floats) -> Floats:
-    """Return minus the derivative of each row's (cluster's) loss in the average and in the slope, two rows."""
+class ScoreMoments(NamedTuple):
+    """Sums of scores in some directions, and of their products over rows (clusters)."""
+
+    total: Floats
+    products: Floats
+
+    @classmethod
+    def of(cls, scores: Floats) -> ScoreMoments:
+        """Of the scores of rows (clusters), a direction in each row of the table."""
+        return cls(scores.sum(axis=1), scores @ scores.T)
+
+    def half_statistic(self, directions: list[int]) -> float:
+        """Return half the squared length of summed scores in some directions, in units of their own variance."""
+        total, products = self.total[directions], self.products[np.ix_(directions, directions)]
+        if not products.any():  # nothing pulls anywhere
+            return 0.0
+        return float(total @ np.linalg.pinv(products, hermitian=True) @ total) / 2
+
+    def in_errors(self, direction: list[int]) -> float:
+        """Return a sum in standard errors of it."""
+        ((variance,),) = self.products[np.ix_(direction, direction)].tolist()
+        return float(self.total[direction][0] / np.sqrt(max(variance, np.finfo(float).tiny)))
+
+
+def half_statistic(scores: Floats) -> float:
+    """Return half the squared length of summed scores, in units of their own variance."""
+    return ScoreMoments.of(scores).half_statistic(list(range(len(scores))))
+
+
+@singledispatch
+def score_moments(loss: Loss, value: Floats, centred: Floats) -> ScoreMoments:
+    """Return the moments of minus the derivative of each row's (cluster's) loss, in the average and in the slope."""
     pull = pull_of(loss, value)
-    return np.array([by_unit(loss, pull), by_unit(loss, pull * centred)])
+    return ScoreMoments.of(np.array([by_unit(loss, pull), by_unit(loss, pull * centred)]))
+
+
+@score_moments.register
+def _(loss: SummedQuadraticLoss, value: Floats, centred: Floats) -> ScoreMoments:
+    """From the squares that were summed up with the rows."""
+    pull, squares = -loss.derivative(value), loss.squared_scores(value)
+    average, cross, slope = float(squares.sum()), float(squares @ centred), float((squares * centred) @ centred)
+    return ScoreMoments(np.array([pull.sum(), pull @ centred]), np.array([[average, cross], [cross, slope]]))
 
 
 def pull_of(loss: Loss, value: Floats) -> Floats:
@@ -129,33 +168,24 @@ def by_unit(loss: Loss, values: Floats) -> Floats:
     return group_sums(index, values, len(codes))
 
 
-def half_statistic(pulls: Floats) -> float:
-    """Return half the squared length of summed scores, in units of their own variance."""
-    if not pulls.any():  # nothing pulls anywhere
-        return 0.0
-    total, variance = pulls.sum(axis=1), pulls @ pulls.T
-    return float(total @ np.linalg.pinv(variance, hermitian=True) @ total) / 2
-
-
 def rank_statistic(prediction: Floats, loss: Loss) -> float:
     """Return by how many standard errors the effect rises with the rank of the prediction."""
     ranks = np.unique(prediction, return_inverse=True)[1].astype(float)
     constant = Constant().fit(prediction, loss).predict(prediction)
-    pull = scores(loss, constant, ranks - middle_of(ranks, loss))[1]
-    return float(pull.sum() / np.sqrt(max(float((pull**2).sum()), np.finfo(float).tiny)))
+    return score_moments(loss, constant, ranks - middle_of(ranks, loss)).in_errors(SLOPE)
 
 
 def standard_error(loss: Loss, value: Floats) -> float:
     """Return the standard error of the average of a map: the scores' deviation over their slope."""
-    pull, slope = pulls(loss, value)
-    return float(np.sqrt(pull @ pull)) / slope if slope > 0 else 0.0
+    squares, slope = noise_of(loss, value)
+    return float(np.sqrt(squares)) / slope if slope > 0 else 0.0
 
 
-def pulls(loss: Loss, value: Floats) -> tuple[Floats, float]:
-    """Return the scores of the rows (clusters) at a map, and the slope of their sum.
+def noise_of(loss: Loss, value: Floats) -> tuple[float, float]:
+    """Return the summed squares of the scores of rows (clusters) at a map, and the slope of their sum.
 
     The slope is a difference over a bandwidth, for the scores of quantiles jump; those of a mean are straight.
     """
     width = units_of(loss).scale * len(value) ** -0.2
     slope = float((loss.derivative(value + width) - loss.derivative(value - width)).sum()) / (2 * width)
-    return by_unit(loss, pull_of(loss, value)), slope
+    return float(score_moments(loss, value, np.zeros(len(value))).products[0, 0]), slope

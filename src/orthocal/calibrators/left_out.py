@@ -10,7 +10,7 @@ import numpy as np
 from sklearn.base import clone
 
 from orthocal.arrays import MANY, Floats, Integers, packed_argsort
-from orthocal.calibrators.evidence import bend_evidence, by_unit, pulls
+from orthocal.calibrators.evidence import bend_evidence, by_unit, noise_of
 from orthocal.errors import OrthocalError
 from orthocal.folds import assign_folds
 from orthocal.losses import Loss, columns_of, without_overlap
@@ -101,8 +101,8 @@ class LeftOut:
         """
         rows = self.losses[name] - self.losses[base]
         gap, error = float(rows.sum()), float(np.sqrt(len(rows) * rows.var()))
-        pull, slope = pulls(self.loss, self.fitted[base])
-        noise = float(pull @ pull) / slope if slope > 0 else 0.0
+        squares, slope = noise_of(self.loss, self.fitted[base])
+        noise = squares / slope if slope > 0 else 0.0
         if not (noise > 0 and error > 0):
             return 0.0 if gap == 0 else np.inf
         return gap / noise if gap > 0 else -min(-gap / noise, WELL_BEHAVED * (gap / error) ** 2)

@@ -61,10 +61,8 @@ class DaskTable:
 
     def answers(self, function: Callable[..., Any], *shared: Any, parts: Sequence[int] | None = None) -> list[Any]:
         """Compute the answers of partitions, all at once."""
-        import dask
-
         chosen = range(len(self.parts)) if parts is None else parts
-        return list(dask.compute(*self._tasks(chosen, function, shared)))
+        return list(self._computed(self._tasks(chosen, function, shared)))
 
     def merged(self, function: Callable[..., Any], merge: Callable[[Sequence[Any]], Any], *shared: Any) -> Any:
         """Compute and merge the answers where they are, in steps of a few."""
@@ -74,8 +72,28 @@ class DaskTable:
         merging = dask.delayed(merge, pure=False, traverse=False)
         while len(tasks) > 1:
             tasks = [merging(tasks[k : k + AT_ONCE]) for k in range(0, len(tasks), AT_ONCE)]
-        (found,) = dask.compute(*tasks)
+        (found,) = self._computed(tasks)
         return found
+
+    def _computed(self, tasks: Sequence[Any]) -> Any:
+        """Compute tasks; where a column was not found, look for the partition that lacks it."""
+        import dask
+
+        try:
+            return dask.compute(*tasks)
+        except KeyError:
+            for name, part in zip(self.names, self.parts, strict=True):
+                self._require_columns(name, part)
+            raise
+
+    def _require_columns(self, name: str, part: Any) -> None:
+        import dask
+
+        try:
+            dask.compute(part)
+        except KeyError as error:
+            column = next((one for one in self.columns if repr(one) in str(error)), str(error))
+            raise OrthocalError(f"{name}: column {column!r} must be in every file; it is not in this one.") from None
 
     def _tasks(self, chosen: Sequence[int], function: Callable[..., Any], shared: Sequence[Any]) -> list[Any]:
         import dask

@@ -22,7 +22,7 @@ from orthocal.engines.partitioned.division import (
     joined_pairs,
     pairs_of,
 )
-from orthocal.engines.partitioned.fit import SUMMED_METHODS, fitted
+from orthocal.engines.partitioned.fit import fitted
 from orthocal.engines.partitioned.partition_loss import Job, observed
 from orthocal.engines.partitioned.passes import reduced
 from orthocal.engines.partitioned.preparation import chosen, prepared, seed_of_partitions
@@ -182,12 +182,8 @@ REFINEMENTS = 2
 
 def require_summed(method: str | Calibrator) -> None:
     """Sums are enough for the method."""
-    if isinstance(method, str) and method not in SUMMED_METHODS:
+    if isinstance(method, str):
         require_one_of(method, CALIBRATORS, "method")
-        raise OrthocalError(
-            f"`method` must be one that sums are enough for, {', '.join(map(repr, SUMMED_METHODS))}; it is {method!r}, "
-            "which needs rows in memory. Use 'isotonic', or calibrate a sample in memory."
-        )
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -202,7 +198,11 @@ class PartitionedTrial:
     held: Source
     judged: range
     fitted: int
-    reason: str = ""
+
+    @property
+    def reason(self) -> str:
+        """Why the method was chosen."""
+        return getattr(self.calibrator, "reason_", "")
 
     @property
     def map(self) -> Map:
@@ -236,4 +236,5 @@ class PartitionedTrial:
 
     def refitted(self) -> Map:
         """Return the map of the same method, fitted on all rows."""
-        return fitted(self.method, self.every, exact=self.engine.exact, refinements=REFINEMENTS).map_
+        frozen = getattr(self.calibrator, "calibrator_", self.method)
+        return fitted(frozen, self.every, exact=self.engine.exact, refinements=REFINEMENTS).map_

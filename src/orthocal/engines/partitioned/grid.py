@@ -9,9 +9,11 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from orthocal.arrays import Floats, Integers, is_constant, ordered
-from orthocal.assessment.pieces import Packed, Piece, Runs
+from orthocal.arrays import Booleans, Floats, Integers, is_constant
+from orthocal.assessment.pieces import Packed, Piece
 from orthocal.assessment.sweeps import Question
+from orthocal.engines.partitioned.cell_finder import CellFinder
+from orthocal.engines.partitioned.summaries import Ends, are_several
 from orthocal.losses import Loss, QuadraticLoss, of_columns
 from orthocal.losses.counting import Counts
 
@@ -44,8 +46,10 @@ class MomentCells:
     ----------
     kind : Kind
     sums : dict of str to array of shape (halves, cells)
-    low, high : array
-        Lowest and highest prediction of each cell.
+    edges : array
+        Inner ends of the cells ( , ].
+    ends : Ends
+        Of all predictions.
     counts : Counts
     least : float
         The least mass of a row.
@@ -53,54 +57,45 @@ class MomentCells:
 
     kind: Kind
     sums: dict[str, Floats]
-    low: Floats
-    high: Floats
+    edges: Floats
+    ends: Ends
     counts: Counts
     least: float
 
     @classmethod
-    def of(cls, prediction: Floats, loss: QuadraticLoss, edges: Floats) -> MomentCells:
-        """Of some rows; every second one in the order of their predictions is in the other half."""
-        order, level = ordered(prediction)
-        same = loss.weight is loss.denominator
-        mass = loss.denominator if is_constant(loss.denominator) else loss.denominator[order]
-        weight = mass if same else loss.weight[order]
-        residual = loss.numerator[order] - mass * level
-        kind = Kind(float(mass[0]) if is_constant(mass) else None, same)
-        halves = [_moments(level[h::2], residual[h::2], mass[h::2], weight[h::2], edges, kind.names) for h in (0, 1)]
-        ends = np.append(np.searchsorted(level, edges, side="right"), len(level))
-        size = np.diff(ends, prepend=0)
+    def of(cls, prediction: Floats, loss: QuadraticLoss, finder: CellFinder) -> MomentCells:
+        """Of some rows."""
+        return cls.in_cells(finder.cells(prediction), prediction, loss, finder.edges)
+
+    @classmethod
+    def in_cells(cls, cell: Integers, prediction: Floats, loss: QuadraticLoss, edges: Floats) -> MomentCells:
+        """Of rows whose cells are known; by chance half of them are in the other half."""
+        mass, weight = loss.denominator, loss.weight
+        kind = Kind(float(mass[0]) if is_constant(mass) else None, weight is mass)
+        bits = np.random.default_rng(len(cell)).bytes(-(-len(cell) // 8))
+        place = cell * HALVES + np.unpackbits(np.frombuffer(bits, dtype=np.uint8))[: len(cell)]
+        column = {"r": loss.numerator - mass * prediction, "m": mass, "w": weight}
+        found = _moments(place, HALVES * (len(edges) + 1), column, prediction, kind.names)
         return cls(
             kind=kind,
-            sums={name: np.array([half[name] for half in halves]) for name in kind.names},
-            low=np.where(size > 0, level[np.minimum(ends - size, len(level) - 1)], np.inf),
-            high=np.where(size > 0, level[np.maximum(ends, 1) - 1], -np.inf),
-            counts=Counts.of(loss.weight, len(level)),
+            sums={name: values.reshape(-1, HALVES).T for name, values in found.items()},
+            edges=edges,
+            ends=Ends.of(prediction),
+            counts=Counts.of(weight, len(cell)),
             least=float(mass.min()),
         )
 
-    @classmethod
-    def of_some(cls, prediction: Floats, loss: QuadraticLoss, rows: Integers, edges: Floats) -> MomentCells:
-        """Of some of the rows, of which there may be none; counts are those of all."""
-        own = cls.of(prediction[rows], loss[rows], edges) if len(rows) < len(loss) and len(rows) else None
-        if own is None:
-            own = cls.of(prediction, loss, edges)
-            if not len(rows):
-                own = replace(own, sums={name: 0 * values for name, values in own.sums.items()})
-        return replace(own, counts=Counts.of(loss.weight, len(loss)), least=float(loss.mass.min()))
+    def without(self, cells: Booleans) -> MomentCells:
+        """Return the sums without some cells; counts are still those of all rows."""
+        return replace(self, sums={name: np.where(cells, 0.0, values) for name, values in self.sums.items()})
 
-    def moved(self, edges: Floats, finer: Floats) -> MomentCells:
+    def moved(self, finer: Floats) -> MomentCells:
         """Return the cells between finer edges; those that are divided have no rows."""
-        place = np.append(np.searchsorted(finer, edges), len(finer))
-
-        def spread(values: Floats, empty: float) -> Floats:
-            wide = np.full((*values.shape[:-1], len(finer) + 1), empty)
-            wide[..., place] = values
-            return wide
-
-        sums = {name: spread(values, 0.0) for name, values in self.sums.items()}
-        low, high = spread(self.low, np.inf), spread(self.high, -np.inf)
-        return replace(self, sums=sums, low=low, high=high)
+        place = np.append(np.searchsorted(finer, self.edges), len(finer))
+        wide = {name: np.zeros((HALVES, len(finer) + 1)) for name in self.sums}
+        for name, values in self.sums.items():
+            wide[name][:, place] = values
+        return replace(self, sums=wide, edges=finer)
 
     @property
     def weight(self) -> Floats:
@@ -122,8 +117,8 @@ class MomentCells:
         return MomentCells(
             kind=self.kind,
             sums={name: own + other.sums[name] for name, own in self.sums.items()},
-            low=np.minimum(self.low, other.low),
-            high=np.maximum(self.high, other.high),
+            edges=self.edges,
+            ends=self.ends.merge(other.ends),
             counts=self.counts.merge(other.counts),
             least=min(self.least, other.least),
         )
@@ -145,17 +140,29 @@ class MomentCells:
         """Of each cell."""
         return np.asarray(self.sums[""].sum(axis=0))
 
+    @property
+    def _upper(self) -> Floats:
+        return np.append(self.edges, self.ends.high)
+
+    @property
+    def _prediction(self) -> Floats:
+        """The mean prediction of each cell, by weight."""
+        lower, upper = np.append(self.ends.low, self.edges), self._upper
+        weight = self.weight.sum(axis=0)
+        mean = np.divide(self.sums["p"].sum(axis=0), weight, out=upper.copy(), where=weight > 0)
+        return np.asarray(np.clip(mean, np.minimum(lower, upper), upper))
+
     def is_uneven(self, most: float) -> bool:
         """Whether a cell of more than one prediction holds many times its share of the rows."""
-        share = self.rows[self.low < self.high] / self.counts.rows
-        return bool(share.max(initial=0.0) > most / len(self.low))
+        share = self.rows[are_several(self._prediction, self._upper)] / self.counts.rows
+        return bool(share.max(initial=0.0) > most / len(self._upper))
 
     def excursion(self) -> float:
         r"""Return how far the sums of residuals in order can leave, inside a cell, what they are at its ends, at most.
 
         By half of :math:`\sum|r_i - \bar r|`, and that by half the root of rows times squares (Cauchy and Schwarz).
         """
-        several = self.low < self.high
+        several = are_several(self._prediction, self._upper)
         rows, total, squares = (self.sums[name].sum(axis=0)[several] for name in ("", "r", "rr"))
         left = squares - np.divide(total**2, rows, out=np.zeros_like(total), where=rows > 0)
         return float(0.5 * np.sqrt(rows * np.maximum(left, 0.0)).max(initial=0.0))
@@ -171,8 +178,7 @@ class MomentCells:
         """Return entries that stand for the rows: in each cell and half so few that their moments are those of the rows."""
         some, full = np.flatnonzero(self.rows), self.full()
         moments = {name: values[:, some] for name, values in full.sums.items()}
-        weight = moments["w"].sum(axis=0)
-        prediction = np.clip(moments["p"].sum(axis=0) / weight, self.low[some], self.high[some])
+        prediction = self._prediction[some]
         count, (w, m, r) = _atoms(moments)
         place = np.broadcast_to(np.arange(len(some))[:, None, None], count.shape)[kept := count > 0]
         half = np.broadcast_to(np.arange(HALVES)[None, :, None], count.shape)[kept]
@@ -180,8 +186,8 @@ class MomentCells:
         columns = {"numerator": r + m * at, "denominator": m, **({} if self.kind.same else {"weight": w})}
         packed = Packed(
             count=count,
-            level=self.high[some][place],
-            lowest=float(self.low[some[0]]),
+            level=self._upper[some][place],
+            lowest=self.ends.low,
             half=half,
             counts=self.counts,
             least=self.least,
@@ -190,20 +196,23 @@ class MomentCells:
 
 
 def _moments(
-    level: Floats, residual: Floats, mass: Floats, weight: Floats, edges: Floats, names: Sequence[str]
+    place: Integers, places: int, column: dict[str, Floats], prediction: Floats, names: Sequence[str]
 ) -> dict[str, Floats]:
-    """Sum products of columns, named by their letters, over the cells of sorted rows."""
-    runs, column = Runs(level, edges), {"r": residual, "m": mass, "w": weight}
-    found = {"": runs.size.astype(float), "p": runs.sums(weight * level)}
-    products: dict[str, Floats] = {}
+    """Sum products of columns, named by their letters, over cells and halves."""
+
+    def sums(values: Floats | None) -> Floats:
+        return np.bincount(place, values, places).astype(np.float64, copy=False)
+
+    found = {"": sums(None), "p": sums(column["w"] * prediction)}
+    products = dict(column)
     if "r/m" in names:
-        found["r/m"] = runs.sums(residual**2 / np.where(mass > 0, mass, np.inf))
+        found["r/m"] = sums(column["r"] ** 2 / np.where(column["m"] > 0, column["m"], np.inf))
     for name in (
         name for name in names[2:] if name != "r/m"
     ):  # a product of three is one of two, made before, times one
-        first = products.get(name[:-1], column[name[0]])
-        products[name] = column[name] if len(name) == 1 else first * column[name[-1]]
-        found[name] = runs.sums(products[name])
+        if name not in products:
+            products[name] = products[name[:-1]] * column[name[-1]]
+        found[name] = sums(products[name])
     return found
 
 

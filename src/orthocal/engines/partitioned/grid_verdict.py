@@ -8,18 +8,20 @@ from typing import Any
 
 import numpy as np
 
-from orthocal.arrays import Floats, Integers, step_of
+from orthocal.arrays import Booleans, Floats, Integers
 from orthocal.assessment import Assessment
 from orthocal.assessment.assess import judge
 from orthocal.assessment.parts import TestResult
 from orthocal.assessment.records import Settings
 from orthocal.assessment.subgroups import MOST_LEVELS, missing_last
 from orthocal.assessment.sweeps import Rows
+from orthocal.engines.partitioned.cell_finder import CellFinder
 from orthocal.engines.partitioned.grid import CellRows, MomentCells
 from orthocal.engines.partitioned.partition_loss import Job
 from orthocal.engines.partitioned.passes import reduced
 from orthocal.engines.partitioned.ranges import subgroup_of
-from orthocal.engines.partitioned.source import Sketch, Source, prediction_and_loss
+from orthocal.engines.partitioned.sketch import Sketch
+from orthocal.engines.partitioned.source import SPREAD_ERRORS, Source, prediction_and_loss
 from orthocal.engines.partitioned.summaries import CELLS, UNEVEN
 from orthocal.engines.partitioned.summed_overlap import SummedOverlap, overlap_of, warned
 from orthocal.errors import OrthocalError
@@ -29,8 +31,6 @@ from orthocal.maps import Map
 
 GROUP_CELLS = 2**12
 """Of a subgroup."""
-SPREAD_ERRORS = 6.0
-"""Standard errors of a quantile of the partitions that were looked at, within which that of all rows is sought."""
 
 
 FEW_LEVELS = 32
@@ -39,14 +39,23 @@ FEW_LEVELS = 32
 
 @dataclass(frozen=True, eq=False)
 class Grid:
-    """Where cells end, and the intervals ( , ] in which edges of bins are sought, whose rows are kept as they are.
+    """Cells, and the intervals ( , ] in which edges of bins are sought, whose rows are kept as they are.
 
     `numbers` says of which edge each bracket is, from the lowest.
     """
 
-    edges: Floats
+    finder: CellFinder
     brackets: Floats
     numbers: Integers
+
+    @property
+    def covered(self) -> Booleans:
+        """Which cells lie in a bracket: all of a cell does, or nothing."""
+        upper = np.append(self.finder.edges, np.inf)
+        found = np.zeros(len(upper), dtype=bool)
+        for low, high in self.brackets:
+            found |= (upper > low) & (upper <= high)
+        return found
 
     @classmethod
     def of(cls, sketch: Sketch, settings: Settings, slack: float, cells: int) -> Grid:
@@ -58,7 +67,8 @@ class Grid:
         kept = np.array([len(levels) > FEW_LEVELS for levels in inside], dtype=bool)
         ends = np.concatenate([*few, *(np.nextafter(levels, -np.inf) for levels in few), brackets[kept].ravel()])
         more = np.append(ends[np.isfinite(ends)], [] if settings.cost is None else [settings.cost])
-        return cls(np.unique(np.append(sketch.grid(cells), more)), brackets[kept], np.flatnonzero(kept))
+        edges = np.unique(np.append(sketch.grid(cells), more))
+        return cls(CellFinder.of(edges), brackets[kept], np.flatnonzero(kept))
 
 
 @dataclass(frozen=True, eq=False)
@@ -105,13 +115,13 @@ class VerdictSums:
         found = []
         for reach, (low, high) in zip(wanted, grid.brackets, strict=True):
             first, last = np.searchsorted(level, [low, high], side="right")
-            below = outside[: np.searchsorted(grid.edges, low, side="right")].sum() + weight[:first].sum()
+            below = outside[: np.searchsorted(grid.finder.edges, low, side="right")].sum() + weight[:first].sum()
             place = np.searchsorted(below + np.cumsum(weight[first:last]), reach * (1 - 1e-11), side="left")
             if place >= last - first or below >= reach:
                 return None
             found.append(float(level[first + place]))
-        edges = np.unique(np.append(grid.edges, found))
-        both = self.cells.moved(grid.edges, edges).merge(MomentCells.of(level, loss, edges))
+        finder = CellFinder.of(np.unique(np.append(grid.finder.edges, found)))
+        both = self.cells.moved(finder.edges).merge(MomentCells.of(level, loss, finder))
         return replace(both, counts=self.cells.counts, least=self.cells.least)
 
 
@@ -133,7 +143,7 @@ def judged_on_grid(source: Source, settings: Settings) -> Assessment:
 def _sums(source: Source, settings: Settings) -> tuple[VerdictSums, MomentCells]:
     """Sum up rows by a grid of a few partitions; by one of all where these are unlike the others."""
     for sketch, slack in source.rough_then_whole(SPREAD_ERRORS):
-        grid, coarse = Grid.of(sketch, settings, slack, CELLS), sketch.grid(GROUP_CELLS)
+        grid, coarse = Grid.of(sketch, settings, slack, CELLS), CellFinder.of(sketch.grid(GROUP_CELLS))
         found = reduced(source.table, _verdict_sums, VerdictSums.merge, source.job, source.map, grid, coarse)
         cells = found.settled(grid, settings.bins)
         if cells is not None and not cells.is_uneven(UNEVEN):
@@ -143,20 +153,15 @@ def _sums(source: Source, settings: Settings) -> tuple[VerdictSums, MomentCells]
     return found, cells
 
 
-def _verdict_sums(part: Any, job: Job, map_: Map | None, grid: Grid, coarse: Floats) -> VerdictSums | None:
+def _verdict_sums(part: Any, job: Job, map_: Map | None, grid: Grid, coarse: CellFinder) -> VerdictSums | None:
     prediction, loss = prediction_and_loss(part, job, map_)
     if not len(prediction):
         return None
-    kept = np.zeros(len(prediction), dtype=bool)
-    if len(grid.brackets):
-        ends = np.unique(grid.brackets[np.isfinite(grid.brackets)])
-        upper = np.append(ends, np.inf)[:, None]
-        covered = ((upper > grid.brackets[:, 0]) & (upper <= grid.brackets[:, 1])).any(axis=1)
-        kept = np.asarray(covered)[step_of(prediction, ends)]
+    covered, cell = grid.covered, grid.finder.cells(prediction)
+    kept = np.flatnonzero(covered[cell]) if covered.any() else np.empty(0, dtype=np.int64)
     inside = np.array([column[kept] for column in (prediction, loss.numerator, loss.denominator, loss.weight)])
-    outside = np.flatnonzero(~kept)
     return VerdictSums(
-        MomentCells.of_some(prediction, loss, outside, grid.edges),
+        MomentCells.in_cells(cell, prediction, loss, grid.finder.edges).without(covered),
         inside,
         dict(_cells_of_groups(part, job, prediction, loss, coarse)),
         overlap_of(loss),
@@ -164,7 +169,7 @@ def _verdict_sums(part: Any, job: Job, map_: Map | None, grid: Grid, coarse: Flo
 
 
 def _cells_of_groups(
-    part: Any, job: Job, prediction: Floats, loss: QuadraticLoss, edges: Floats
+    part: Any, job: Job, prediction: Floats, loss: QuadraticLoss, finder: CellFinder
 ) -> Iterator[tuple[tuple[str, Any], MomentCells]]:
     weight = job.roles.sample_weight
     rows = part if weight is None else part[part[weight] != 0]
@@ -177,7 +182,7 @@ def _cells_of_groups(
             )
         for level in levels:
             own = np.flatnonzero(values == level)
-            yield (name, level), MomentCells.of(prediction[own], loss[own], edges)
+            yield (name, level), MomentCells.of(prediction[own], loss[own], finder)
 
 
 def _groups(found: VerdictSums, by: tuple[str, ...], like: Loss) -> Iterator[tuple[str, str, Rows]]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -63,6 +63,7 @@ def observed(part: Any, roles: Roles, encoding: Encoding | None = None) -> Obser
     """Return the rows of a partition, checked."""
     X = np.empty((len(part), 0))
     if roles.covariates:
+        require_no_infinity(part, roles.covariates)
         X = encode(part[list(roles.covariates)], encoding)[0]
     found = roles.of(part)
     observations = observe(X, found.pop("y"), **found)
@@ -70,6 +71,16 @@ def observed(part: Any, roles: Roles, encoding: Encoding | None = None) -> Obser
         return observations
     # Codes that mean the same cluster in every partition; their upper bits leave room to count bins beside them.
     return replace(observations, groups=(keys_of(part[[roles.groups]]) >> np.uint64(16)).astype(np.int64))
+
+
+def require_no_infinity(part: Any, names: Sequence[str]) -> None:
+    """No covariate is infinite; the first that is gets named."""
+    for name in names:
+        rows = np.flatnonzero(np.isinf(part[name].to_numpy()) if part[name].dtype.kind == "f" else np.zeros(0))
+        if len(rows):
+            raise OrthocalError(
+                f"Covariate {name!r} must not be infinite; row {rows[0]} is. Use NaN for missing values."
+            )
 
 
 def row_keys(part: Any, roles: Roles) -> Any:

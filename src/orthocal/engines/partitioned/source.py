@@ -10,80 +10,20 @@ from typing import Any, cast
 import numpy as np
 
 from orthocal.arrays import Floats
+from orthocal.engines.partitioned.cell_finder import CellFinder
+from orthocal.engines.partitioned.keys import keys_of, sampled
 from orthocal.engines.partitioned.partition_loss import Job, loss_of
 from orthocal.engines.partitioned.passes import each, reduced
-from orthocal.engines.partitioned.summaries import Bracketed, GridCells, LineSums, Pairs
+from orthocal.engines.partitioned.sketch import Sketch
+from orthocal.engines.partitioned.summaries import CELLS, Bracketed, GridCells, LineSums, Pairs
 from orthocal.engines.protocol import PartitionedTable
 from orthocal.errors import OrthocalError, UnavailableError
-from orthocal.losses import Loss, QuadraticLoss, without_overlap
-from orthocal.losses.counting import Counts
+from orthocal.losses import Loss, QuadraticLoss, joined, without_overlap
 from orthocal.maps import Map
 from orthocal.observations import as_numbers
 
-
-@dataclass(frozen=True, eq=False)
-class Sketch:
-    """Predictions in order, thinned: some of them, each with the weight since the one before it.
-
-    Between two kept predictions of a part of the rows lies at most a known share of its weight, so that the rank of any
-    prediction is known to within the sum of those.
-    """
-
-    level: Floats
-    weight: Floats
-    counts: Counts
-
-    @classmethod
-    def of(cls, prediction: Floats, weight: Floats | None, keep: int) -> Sketch:
-        """Keep so many of some rows, evenly by weight, the lowest and the highest among them."""
-        if weight is None:
-            level = np.sort(prediction)
-            place = np.unique(np.linspace(0, len(level) - 1, min(keep, len(level))).astype(np.int64))
-            return cls(level[place], np.diff(place + 1.0, prepend=0.0), Counts.of(None, len(level)))
-        order = np.argsort(prediction)
-        level, running = prediction[order], np.cumsum(weight[order])
-        if len(level) <= keep:
-            return cls(level, weight[order], Counts.of(weight, len(level)))
-        reach = np.linspace(0, running[-1], min(keep, len(level)))
-        place = np.unique(np.append(np.minimum(np.searchsorted(running, reach), len(level) - 1), len(level) - 1))
-        return cls(level[place], np.diff(running[place], prepend=0.0), Counts.of(weight, len(level)))
-
-    def merge(self, other: Sketch) -> Sketch:
-        """Of both, each kept prediction with the weight since the one before it."""
-        level, weight = np.concatenate([self.level, other.level]), np.concatenate([self.weight, other.weight])
-        order = np.argsort(level, kind="stable")
-        return Sketch(level[order], weight[order], self.counts.merge(other.counts))
-
-    def grid(self, cells: int) -> Floats:
-        """Return the inner edges of cells of nearly equal weight."""
-        if len(self.level) <= cells:
-            return np.unique(self.level)[:-1]
-        running = np.cumsum(self.weight)
-        place = np.searchsorted(running, np.arange(1, cells) * running[-1] / cells)
-        return np.unique(self.level[place[self.level[place] < self.level[-1]]])
-
-    def brackets(self, wanted: Floats, parts: int, kept: int) -> Floats:
-        """Return intervals ( , ] that surely hold the predictions at which these running weights are reached.
-
-        A part's sketch is off by at most one of its steps; twice all of them is on the safe side.
-        """
-        running = np.cumsum(self.weight)
-        slack = 2 * float(self.counts.total) / kept + 2 * parts * float(self.counts.most)
-        below = np.searchsorted(running, wanted - slack, side="left") - 1
-        above = np.minimum(np.searchsorted(running, wanted + slack, side="left"), len(running) - 1)
-        # Rows tied with a kept prediction may come after it, so an interval begins below them.
-        low = np.where(below < 0, -np.inf, np.nextafter(self.level[np.maximum(below, 0)], -np.inf))
-        return np.column_stack([low, self.level[above]])
-
-    def intervals(self, shares: Floats, slack: float) -> Floats:
-        """Return intervals ( , ] that hold the quantiles at these shares, give or take so much of the weight."""
-        running = np.cumsum(self.weight) / self.weight.sum()
-        below = np.searchsorted(running, shares - slack, side="left") - 1
-        above = np.minimum(np.searchsorted(running, shares + slack, side="left"), len(running) - 1)
-        low = np.where(below < 0, -np.inf, np.nextafter(self.level[np.maximum(below, 0)], -np.inf))
-        return np.column_stack([low, self.level[above]])
-
-
+SPREAD_ERRORS = 6.0
+"""Standard errors of a quantile of the partitions that were looked at, within which that of all rows is sought."""
 SPREAD = 8
 """Partitions that a rough sketch looks at."""
 ROUGH_KEPT = 2**16
@@ -157,13 +97,26 @@ class Source:
         """Return sums between the ends of intervals, and the rows inside them."""
         return reduced(self.table, _bracketed, Bracketed.merge, self.job, self.map, brackets)
 
+    @cached_property
     def line(self) -> LineSums:
         """Return the moments of a straight line."""
         return reduced(self.table, _line, LineSums.merge, self.job, self.map, self.pivot)
 
     def cells(self, edges: Floats, *, bounded: bool = False) -> GridCells:
         """Return the sums of the cells between these edges."""
-        return reduced(self.table, _cells, GridCells.merge, self.job, self.map, edges, bounded)
+        return reduced(self.table, _cells, GridCells.merge, self.job, self.map, CellFinder.of(edges), bounded)
+
+    @cached_property
+    def grid(self) -> GridCells:
+        """Sums of the cells of a fine grid, drawn by a few partitions, or by all where those are unlike the others."""
+        found = self.cells(self.rough_sketch.grid(CELLS), bounded=True)
+        return self.cells(self.sketch.grid(CELLS), bounded=True) if found.is_uneven and self.is_rough else found
+
+    def sample(self, rows: int) -> tuple[Floats, Any]:
+        """Return (prediction, loss) of about so many rows, drawn by a seeded hash of what they hold."""
+        share = min(1.0, rows / self.grid.counts.rows)
+        drawn = [one for one in each(self.table, _drawn, self.job, self.map, share) if one is not None]
+        return np.concatenate([own for own, _ in drawn]), joined([loss for _, loss in drawn])
 
     def pairs(self, cells: int, steps: int) -> tuple[Floats, Any]:
         """Return (prediction, loss) of all rows, those with nearly the same prediction and outcome put together."""
@@ -253,9 +206,18 @@ def _line(part: Any, job: Job, map_: Map | None, pivot: float) -> LineSums | Non
     return LineSums.of(prediction, loss, pivot) if len(prediction) else None
 
 
-def _cells(part: Any, job: Job, map_: Map | None, edges: Floats, bounded: bool) -> GridCells | None:
+def _cells(part: Any, job: Job, map_: Map | None, finder: CellFinder, bounded: bool) -> GridCells | None:
     prediction, loss = _quadratic(part, job, map_)
-    return GridCells.of(prediction, loss, edges, bounded=bounded) if len(prediction) else None
+    return GridCells.of(prediction, loss, finder, bounded=bounded) if len(prediction) else None
+
+
+def _drawn(part: Any, job: Job, map_: Map | None, share: float) -> tuple[Floats, Any] | None:
+    import pandas as pd
+
+    prediction, loss = prediction_and_loss(part, job, map_)
+    key = keys_of(pd.DataFrame({"prediction": prediction, "numerator": loss.numerator}))
+    rows = np.flatnonzero(sampled(key, share, job.seed))
+    return (prediction[rows], without_overlap(loss[rows])) if len(rows) else None
 
 
 def _pairs(
@@ -268,10 +230,13 @@ def _pairs(
 
 
 def _outcomes(part: Any, job: Job, keep: int) -> Sketch | None:
-    prediction, loss = loss_of(part, job)
-    if not hasattr(loss, "outcome"):
+    prediction, found = loss_of(part, job)
+    loss: Any = found
+    lacking = [name for name in ("outcome", "slope", "tilt") if not hasattr(loss, name)]
+    if lacking:
         raise UnavailableError(
-            f"A {type(loss).__name__} must have outcomes to be put on a grid; it has none. Calibrate a sample in memory."
+            f"A {type(loss).__name__} must be quadratic, or have outcome, slope and tilt, to be summed up in partitions; it has "
+            f"no {lacking[0]}. Calibrate a sample in memory."
         )
     return Sketch.of(loss.outcome, None, keep) if len(prediction) else None
 

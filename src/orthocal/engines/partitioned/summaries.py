@@ -7,14 +7,17 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from orthocal.arrays import Booleans, Floats, Integers, group_sums, is_constant, ordered, step_of
-from orthocal.assessment.pieces import Runs
+from orthocal.arrays import Booleans, Floats, Integers, group_sums, is_constant, step_of
+from orthocal.engines.partitioned.cell_finder import CellFinder
 from orthocal.errors import require_positive_mass
 from orthocal.losses import QuadraticLoss, of_columns
 from orthocal.losses.counting import Counts
+from orthocal.losses.summed import SummedQuadraticLoss
 from orthocal.solvers.affine import line_of
 from orthocal.solvers.monotone import Blocks, pool
 
+SAME = 1e-12
+"""Share of their size within which a mean of equal predictions is that prediction."""
 CELLS, UNEVEN = 2**16, 32
 """Of the grid on which a map is fitted in one pass; and times its share that a cell may hold before the grid is drawn again."""
 
@@ -56,6 +59,11 @@ class LineSums(NamedTuple):
         require_positive_mass(mass)
         return float(numerator / mass)
 
+    def middle(self, pivot: float) -> float:
+        """Return the average prediction, by mass."""
+        require_positive_mass(float(self.sums[0]))
+        return pivot + float(self.sums[2] / self.sums[0])
+
     def coefficients(self, pivot: float) -> tuple[float, float]:
         """Return (intercept, slope) of the best line."""
         mass, numerator, first, pulled, second = self.sums.tolist()
@@ -66,68 +74,84 @@ class LineSums(NamedTuple):
         return line_of(numerator / mass, pivot + shift, second - shift * first, pulled - shift * numerator)
 
 
+class Ends(NamedTuple):
+    """The lowest and the highest of some predictions."""
+
+    low: float
+    high: float
+
+    @classmethod
+    def of(cls, prediction: Floats) -> Ends:
+        """Of some rows."""
+        return cls(float(prediction.min()), float(prediction.max()))
+
+    def merge(self, other: Ends) -> Ends:
+        """Of both."""
+        return Ends(min(self.low, other.low), max(self.high, other.high))
+
+
+def are_several(mean: Floats, upper: Floats) -> Booleans:
+    """Return which cells hold different predictions: those whose mean is below the upper end, which is one of them."""
+    return np.asarray(upper - mean > SAME * np.maximum(np.abs(upper), np.abs(mean)))
+
+
 @dataclass(frozen=True, eq=False, kw_only=True)
 class GridCells:
-    """Sums of rows by cells of the prediction.
+    """Sums of rows by cells ( , ] of the prediction.
 
     Parameters
     ----------
-    numerator, denominator, weight, rows : array
-    low, high : array
-        Lowest and highest prediction; infinite where there is none.
+    edges : array
+        Inner ends of the cells.
+    ends : Ends
+        Of all predictions.
+    numerator, denominator, weight, rows, prediction : array
+        Sums of each cell.
     counts : Counts
         How the weights count.
     squares : array of shape (3, cells)
         Of n, n d and d, for the bound; empty where none is wanted.
     """
 
+    edges: Floats
+    ends: Ends
     numerator: Floats
     denominator: Floats
     weight: Floats
     rows: Floats
-    low: Floats
-    high: Floats
+    prediction: Floats
     counts: Counts
     squares: Floats
 
     @classmethod
-    def of(cls, prediction: Floats, loss: QuadraticLoss, edges: Floats, *, bounded: bool) -> GridCells:
-        """Of some rows, which are sorted, so that cells are runs."""
-        order, level = ordered(prediction)
-        runs, n = Runs(level, edges), loss.numerator[order]
-        rows, ends = runs.size.astype(float), np.cumsum(runs.size)
-        low = np.where(rows > 0, level[np.minimum(ends - runs.size, len(level) - 1)], np.inf)
-        high = np.where(rows > 0, level[np.maximum(ends, 1) - 1], -np.inf)
-        total = runs.sums(n)
-        squared = runs.sums(n * n) if bounded else np.empty(0)
-        if loss.weight is loss.denominator and is_constant(loss.weight):  # then sums of masses only count rows
-            each = float(loss.weight[0])
-            counts = Counts(len(level), each * len(level), each == np.floor(each), each, each)
-            squares = np.array([squared, each * total, each**2 * rows]) if bounded else np.empty((3, 0))
-            return cls(
-                numerator=total,
-                denominator=(mass := each * rows),
-                weight=mass,
-                rows=rows,
-                low=low,
-                high=high,
-                counts=counts,
-                squares=squares,
-            )
-        d = loss.denominator[order]
-        mass = runs.sums(d)
-        weight = mass if loss.weight is loss.denominator else runs.sums(loss.weight[order])
-        squares = np.array([squared, runs.sums(n * d), runs.sums(d * d)]) if bounded else np.empty((3, 0))
-        counts = Counts.of(loss.weight, len(level))
+    def of(cls, prediction: Floats, loss: QuadraticLoss, finder: CellFinder, *, bounded: bool) -> GridCells:
+        """Of some rows."""
+        cell, n, d = finder.cells(prediction), loss.numerator, loss.denominator
+
+        def sums(values: Floats | None) -> Floats:
+            return np.bincount(cell, values, len(finder)).astype(np.float64, copy=False)
+
+        rows, total = sums(None), sums(n)
+        if loss.weight is d and is_constant(d):  # then sums of masses only count rows
+            each = float(d[0])
+            mass = weight = each * rows
+            counts = Counts(len(n), each * len(n), each == np.floor(each), each, each)
+            squares = [sums(n * n), each * total, each**2 * rows] if bounded else []
+        else:
+            mass = sums(d)
+            weight = mass if loss.weight is d else sums(loss.weight)
+            counts = Counts.of(loss.weight, len(n))
+            squares = [sums(n * n), sums(n * d), sums(d * d)] if bounded else []
         return cls(
+            edges=finder.edges,
+            ends=Ends.of(prediction),
             numerator=total,
             denominator=mass,
             weight=weight,
             rows=rows,
-            low=low,
-            high=high,
+            prediction=sums(prediction),
             counts=counts,
-            squares=squares,
+            squares=np.array(squares) if bounded else np.empty((3, 0)),
         )
 
     def merge(self, other: GridCells) -> GridCells:
@@ -135,20 +159,29 @@ class GridCells:
         mass = self.denominator + other.denominator
         same = self.weight is self.denominator and other.weight is other.denominator
         return GridCells(
+            edges=self.edges,
+            ends=self.ends.merge(other.ends),
             numerator=self.numerator + other.numerator,
             denominator=mass,
             weight=mass if same else self.weight + other.weight,
             rows=self.rows + other.rows,
-            low=np.minimum(self.low, other.low),
-            high=np.maximum(self.high, other.high),
+            prediction=self.prediction + other.prediction,
             counts=self.counts.merge(other.counts),
             squares=self.squares + other.squares,
         )
 
     @property
+    def _upper(self) -> Floats:
+        return np.append(self.edges, self.ends.high)
+
+    @property
+    def _mean(self) -> Floats:
+        return np.divide(self.prediction, self.rows, out=self._upper, where=self.rows > 0)
+
+    @property
     def is_uneven(self) -> bool:
         """Whether a cell of more than one prediction holds many times its share of the weight."""
-        share = self.weight[self.low < self.high] / self.weight.sum()
+        share = self.weight[are_several(self._mean, self._upper)] / self.weight.sum()
         return bool(share.max(initial=0.0) > UNEVEN / len(self.weight))
 
     def bound(self) -> float:
@@ -162,13 +195,24 @@ class GridCells:
             self.numerator, self.denominator, out=np.zeros_like(self.numerator), where=self.denominator > 0
         )
         left = self.squares[0] - 2 * ratio * self.squares[1] + ratio**2 * self.squares[2]
-        return float(0.5 * np.sqrt(self.rows * np.maximum(left, 0.0)).max())
+        several = are_several(self._mean, self._upper)
+        return float(0.5 * np.sqrt(self.rows * np.maximum(left, 0.0))[several].max(initial=0.0))
+
+    def as_summed(self) -> tuple[Floats, SummedQuadraticLoss]:
+        """Return (mean prediction, loss) of the cells that have rows; weights count rows."""
+        some = np.flatnonzero(self.rows)
+        weight = self.rows if self.counts.are_alike else self.weight * self.counts.factor
+        loss = SummedQuadraticLoss(
+            self.numerator[some], self.denominator[some], np.rint(weight[some]), squares=self.squares[:, some]
+        )
+        return self._mean[some], loss
 
     def as_rows(self) -> tuple[Floats, QuadraticLoss, Floats]:
         """Return (highest prediction, loss, count of rows) of the cells that have rows, each as one row."""
         some = np.flatnonzero(self.rows)
         loss = QuadraticLoss(self.numerator[some], self.denominator[some], self.weight[some])
-        return self.high[some], loss, self.rows[some] if self.counts.are_alike else loss.weight * self.counts.factor
+        counts = self.rows[some] if self.counts.are_alike else loss.weight * self.counts.factor
+        return self._upper[some], loss, counts
 
 
 @dataclass(frozen=True, eq=False)
@@ -183,11 +227,16 @@ class Bracketed:
         Numerators, denominators and weights between the ends.
     inside : Blocks
         Predictions inside an interval, in order.
+    highest : float
+        Prediction.
+    counts : Counts
     """
 
     ends: Floats
     sums: Floats
     inside: Blocks
+    highest: float
+    counts: Counts
 
     @classmethod
     def of(cls, prediction: Floats, loss: QuadraticLoss, brackets: Floats) -> Bracketed:
@@ -198,30 +247,35 @@ class Bracketed:
         sums = np.array([group_sums(cell, column, count) for column in columns])
         rows = np.flatnonzero(_covered(ends, brackets)[cell])
         order = rows[np.argsort(prediction[rows], kind="stable")]
-        return cls(ends, sums, _pooled_ties(Blocks(prediction[order], *(column[order] for column in columns))))
+        inside = _pooled_ties(Blocks(prediction[order], *(column[order] for column in columns)))
+        return cls(ends, sums, inside, float(prediction.max()), Counts.of(loss.weight, len(loss)))
 
     def merge(self, other: Bracketed) -> Bracketed:
         """Of both."""
         both = Blocks.together([self.inside, other.inside])
         order = np.argsort(both.level, kind="stable")
-        return Bracketed(self.ends, self.sums + other.sums, _pooled_ties(Blocks(*(column[order] for column in both))))
+        inside = _pooled_ties(Blocks(*(column[order] for column in both)))
+        highest, counts = max(self.highest, other.highest), self.counts.merge(other.counts)
+        return Bracketed(self.ends, self.sums + other.sums, inside, highest, counts)
 
-    def bins(self, wanted: Floats, brackets: Floats, highest: float) -> tuple[Floats, Floats, Floats]:
-        """Return (edges, numerators, denominators) of the bins whose edges are where the running weight reaches these."""
+    def bins(self, bins: int, brackets: Floats) -> tuple[Floats, Floats, Floats] | None:
+        """Return (edges, numerators, denominators) of bins of equal weight; None where a bracket has missed an edge."""
+        wanted = self.counts.weight_at_edges(bins)
+        brackets = brackets[len(brackets) - len(wanted) :]  # with fewer rows than bins the lowest have no edge
         running, found = np.concatenate([[0.0], np.cumsum(self.sums[2])]), []
         for reach, (low, high) in zip(wanted, brackets, strict=True):
             below = running[np.searchsorted(self.ends, low, side="right")] if np.isfinite(low) else 0.0
             a, b = np.searchsorted(self.inside.level, [low, high], side="right")
             place = np.searchsorted(below + np.cumsum(self.inside.weight[a:b]), reach * (1 - 1e-11), side="left")
             if place >= b - a or below >= reach:
-                raise AssertionError("the bracket of a quantile does not hold it")
+                return None
             found.append(float(self.inside.level[a + place]))
-        edges = np.array(sorted({edge for edge in found if edge < highest}))
+        edges = np.array(sorted({edge for edge in found if edge < self.highest}))
         outside = np.flatnonzero(~_covered(self.ends, brackets))
         level = np.concatenate([np.append(self.ends, np.inf)[outside], self.inside.level])
-        bins = np.searchsorted(edges, level, side="left").astype(np.int64)
+        place = np.searchsorted(edges, level, side="left").astype(np.int64)
         pairs = zip(self.sums[:2], (self.inside.numerator, self.inside.denominator), strict=True)
-        n, d = (group_sums(bins, np.concatenate([sums[outside], own]), len(edges) + 1) for sums, own in pairs)
+        n, d = (group_sums(place, np.concatenate([sums[outside], own]), len(edges) + 1) for sums, own in pairs)
         return edges, n, d
 
 

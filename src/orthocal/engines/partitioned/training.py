@@ -11,7 +11,7 @@ from sklearn.base import clone
 
 from orthocal.effects import Effect
 from orthocal.engines.partitioned.keys import sampled
-from orthocal.engines.partitioned.partition_loss import Job, fold_of, observed, row_keys
+from orthocal.engines.partitioned.partition_loss import Job, fold_of, observed, require_no_infinity, row_keys
 from orthocal.engines.partitioned.passes import each
 from orthocal.engines.protocol import PartitionedTable
 from orthocal.errors import OrthocalError, UnavailableError
@@ -83,6 +83,7 @@ def encoding_of(table: PartitionedTable, roles: Roles) -> Encoding | None:
 
 
 def _encoding(part: Any, roles: Roles) -> Encoding:
+    require_no_infinity(part, roles.covariates)
     text = [name for name in roles.covariates if part[name].dtype.kind not in "fiub"]
     return encode(part[text])[1] if text else Encoding((), 0, {})
 
