@@ -22,10 +22,9 @@ from orthocal.engines.partitioned.preparation import prepared
 from orthocal.engines.partitioned.verdict import judged
 from orthocal.engines.spark.table import SparkTable
 from orthocal.nuisances.learners import Recipe
-from orthocal.roles import Roles
-from scale import COLUMNS, generate
+from scale import ROLES, generate
 
-NEEDED = ["tau", "a", "y", *COLUMNS["nuisances"]]
+NEEDED = ROLES.needed
 SETTINGS = {
     "spark.driver.bindAddress": "127.0.0.1",
     "spark.driver.host": "127.0.0.1",
@@ -53,7 +52,7 @@ def read_and_sum(frame) -> None:
 
 def source_of(frame):
     """Rows with known nuisances."""
-    return prepared(SparkTable.of_frame(frame), Roles(**COLUMNS), CATE(), 5, Recipe(random_state=0))
+    return prepared(SparkTable.of_frame(frame), ROLES, CATE(), 5, Recipe(random_state=0))
 
 
 WORK = {

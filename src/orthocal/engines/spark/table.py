@@ -6,23 +6,28 @@ import weakref
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
-from functools import cache
+from functools import cache, reduce
+from itertools import groupby
+from operator import or_
 from typing import Any
 
 from orthocal.arrays import Booleans, Floats
 from orthocal.engines.local.table import Filter
 from orthocal.engines.spark.tasks import (
     ANSWERS,
+    MOST_CHUNKS,
+    ROWS,
     Changes,
-    PartitionReader,
+    ChunkReader,
     answering,
     asking,
     building,
     calling,
+    chunk_name,
     dividing,
     merging,
     of_range,
-    partition_name,
+    summarising,
     unpacked,
 )
 from orthocal.errors import UnavailableError
@@ -39,15 +44,15 @@ class SparkTable:
     ----------
     frame : pyspark.sql.DataFrame
     columns : list of str
-    count : callable
-        How many partitions there are: Spark is asked once, and late.
+    chunks : callable
+        The numbers of the chunks that partitions come in: Spark is asked once, and late.
     filters : tuple of Filter
     place, sampling : str
     """
 
     frame: Any
     columns: list[str]
-    count: Callable[[], int]
+    chunks: Callable[[], list[int]]
     filters: tuple[Filter, ...] = ()
     place: str = "on Spark"
     sampling: str = "frame.sample(0.01).toPandas()"
@@ -55,12 +60,12 @@ class SparkTable:
     @classmethod
     def of_frame(cls, frame: Any) -> SparkTable:
         """Of a user's frame."""
-        return cls(frame, list(frame.columns), cache(lambda: _partitions(frame)))
+        return cls(frame, list(frame.columns), cache(lambda: _chunks(frame)))
 
     @property
     def names(self) -> list[str]:
-        """By Spark's number."""
-        return [partition_name(number) for number in range(self.count())]
+        """By Spark's number of the partition, and the first row of a chunk."""
+        return [chunk_name(number) for number in self.chunks()]
 
     def select(self, columns: Sequence[str]) -> SparkTable:
         """Return some columns; no other is read."""
@@ -71,13 +76,13 @@ class SparkTable:
         return replace(self, filters=(*self.filters, Filter(tuple(columns), function, shared)))
 
     def answers(self, function: Callable[..., Any], *shared: Any, parts: Sequence[int] | None = None) -> list[Any]:
-        """Collect the answers of partitions; Spark may have fewer by now, which then are empty."""
-        wanted = None if parts is None else list(parts)
+        """Collect the answers of chunks; one that Spark has no longer, for it may divide a frame anew, is empty."""
+        wanted = None if parts is None else [self.chunks()[part] for part in parts]
         frame, reader = self._read(wanted)
-        found = _collected(frame.mapInArrow(answering(reader, function, shared, wanted), ANSWERS))
+        found = _collected(frame.mapInArrow(answering(reader, function, shared), ANSWERS))
         every = sorted(found) if wanted is None else wanted
-        lost = {number for number in every if number not in found}
-        found |= {number: function(reader.frame(iter(())), partition_name(number), *shared) for number in lost}
+        lost = [number for number in every if number not in found]
+        found |= {number: function(reader.frame([]), chunk_name(number), *shared) for number in lost}
         return [found[number] for number in every]
 
     def merged(self, function: Callable[..., Any], merge: Callable[[Sequence[Any]], Any], *shared: Any) -> Any:
@@ -85,17 +90,17 @@ class SparkTable:
         from pyspark.sql import functions as spark
 
         frame, reader = self._read(None)
-        found, left = frame.mapInArrow(answering(reader, function, shared, None), ANSWERS), self.count()
-        step = 1
+        found = frame.mapInArrow(summarising(reader, function, shared, merge), ANSWERS)
+        left, step = max(self.chunks(), default=0) // MOST_CHUNKS + 1, 1
         while left > AT_ONCE:
             step, left = step * AT_ONCE, -(-left // AT_ONCE)
             found = found.groupBy(spark.floor(spark.col("number") / step)).applyInPandas(merging(merge), ANSWERS)
         answers = _collected(found)
         if not answers:  # a frame without partitions
-            return merge([function(reader.frame(iter(())), partition_name(0), *shared)])
+            return merge([function(reader.frame([]), chunk_name(0), *shared)])
         return merge([answers[number] for number in sorted(answers)])
 
-    def _read(self, parts: list[int] | None) -> tuple[Any, PartitionReader]:
+    def _read(self, wanted: Sequence[int] | None) -> tuple[Any, ChunkReader]:
         """Return the frame of the columns that are read, under names that mean nothing to Spark, and how workers read it."""
         from pyspark.sql import functions as spark
 
@@ -103,10 +108,17 @@ class SparkTable:
         chosen = [_column(name).alias(f"c{place}") for place, name in enumerate(needed)]
         if not chosen:  # rows are counted by a column
             needed, chosen = [""], [spark.lit(0).alias("c0")]
-        frame = self.frame.select(*chosen)
-        if parts is not None:
-            frame = frame.where(spark.spark_partition_id().isin(parts))
-        return frame, PartitionReader(tuple(needed), tuple(self.columns), self.filters)
+        reader = ChunkReader(tuple(needed), tuple(self.columns), self.filters)
+        if wanted is None:
+            return self.frame.select(*chosen), reader
+        # Spark numbers the rows of a partition from a multiple of 2^33; they are left out before they become Arrow batches.
+        numbered = self.frame.select(*chosen, spark.monotonically_increasing_id().alias("row"))
+        ends = [(number // MOST_CHUNKS * 2**33 + number % MOST_CHUNKS * ROWS) for number in wanted]
+        kept = reduce(or_, [spark.col("row").between(first, first + ROWS - 1) for first in ends])
+        frame = numbered.where(kept).drop("row")
+        by_partition = {partition: list(own) for partition, own in groupby(sorted(wanted), lambda n: n // MOST_CHUNKS)}
+        chunks = {partition: [number % MOST_CHUNKS for number in own] for partition, own in by_partition.items()}
+        return frame, replace(reader, wanted=chunks)
 
     def ranges(
         self, function: Callable[..., Any], build: Callable[..., Any], inner: Floats, empty: Any, *shared: Any
@@ -185,12 +197,13 @@ class SparkRanges:
         return replace(self, changes=(*self.changes, (function, shared)))
 
 
-def _partitions(frame: Any) -> int:
-    """Return how many partitions a frame has; those behind the last one with rows do not count."""
+def _chunks(frame: Any) -> list[int]:
+    """Return the numbers of all chunks, in order; partitions without rows have none."""
     from pyspark.sql import functions as spark
 
-    ((last,),) = frame.select(spark.spark_partition_id().alias("number")).agg(spark.max("number")).collect()
-    return 0 if last is None else int(last) + 1
+    counted = frame.select(spark.spark_partition_id().alias("partition")).groupBy("partition").count().collect()
+    sizes = sorted((row["partition"], row["count"]) for row in counted)
+    return [partition * MOST_CHUNKS + chunk for partition, size in sizes for chunk in range(-(-size // ROWS))]
 
 
 def _column(name: str) -> Any:

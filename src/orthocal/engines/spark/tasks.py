@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import pickle
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import reduce
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -13,8 +15,12 @@ from orthocal.arrays import Floats
 from orthocal.engines.local.table import Filter
 from orthocal.errors import OrthocalError
 
-ANSWERS = "number int, answer binary"
-"""What workers return: the number of a partition, range or call, and its answer."""
+ANSWERS = "number long, answer binary"
+"""What workers return: the number of a chunk, partition, range or call, and its answer."""
+ROWS = 2**20
+"""Of a chunk at most: a worker holds one at a time, however large Spark's partitions are."""
+MOST_CHUNKS = 2**24
+"""Of a partition: chunks are numbered from here for every partition."""
 Changes = tuple[tuple[Callable[..., Any], tuple[Any, ...]], ...]
 """Functions of a range, and what else they take."""
 
@@ -45,13 +51,13 @@ def _row(number: int, answer: bytes) -> Any:
     import pyarrow as pa
 
     return pa.RecordBatch.from_pydict(
-        {"number": pa.array([number], pa.int32()), "answer": pa.array([answer], pa.binary())}
+        {"number": pa.array([number], pa.int64()), "answer": pa.array([answer], pa.binary())}
     )
 
 
 @dataclass(frozen=True, eq=False)
-class PartitionReader:
-    """How a worker makes a pandas frame of the batches of its partition.
+class ChunkReader:
+    """How a worker makes pandas frames of the batches of its partition, a chunk at a time.
 
     Parameters
     ----------
@@ -61,47 +67,88 @@ class PartitionReader:
         Columns that are wanted.
     filters : tuple of Filter
         Which rows are.
+    wanted : mapping of int to sequence of int, optional
+        Chunks of partitions that come, in order; all by default.
     """
 
     read: tuple[str, ...]
     columns: tuple[str, ...]
     filters: tuple[Filter, ...]
+    wanted: Mapping[int, Sequence[int]] | None = None
 
-    def frame(self, batches: Iterator[Any]) -> Any:
-        """Return the rows of a partition that count. All are read: a worker that leaves some unread is not used again."""
+    def frames(self, batches: Iterator[Any]) -> Iterator[tuple[int, Any]]:
+        """Yield the number of each chunk, and the rows of it that count; a partition without rows is one chunk."""
+        from pyspark import TaskContext
+
+        partition = int(TaskContext.get().partitionId())
+        chunks = iter(range(MOST_CHUNKS) if self.wanted is None else self.wanted.get(partition, ()))
+        # Batches first, so that all are read: a worker that leaves some unread is not used again.
+        for found, chunk in zip(chunks_of_batches(batches), chunks, strict=False):
+            yield partition * MOST_CHUNKS + chunk, self.frame(found)
+
+    def frame(self, batches: Sequence[Any]) -> Any:
+        """Return the rows of a chunk that count."""
         import pandas as pd
         import pyarrow as pa
 
-        found = [batch for batch in batches if batch.num_rows]
-        if not found:
+        if not batches:
             return pd.DataFrame(columns=list(self.columns))
-        part = pa.Table.from_batches(found).rename_columns(list(self.read)).to_pandas()
+        part = pa.Table.from_batches(batches).rename_columns(list(self.read)).to_pandas()
         for one in self.filters:
             part = part[one.function(part[list(one.columns)], *one.shared)]
         return part[list(self.columns)]
 
 
-def partition_number() -> int:
-    """Return the number of the partition that a worker is at."""
-    from pyspark import TaskContext
+def chunks_of_batches(batches: Iterator[Any]) -> Iterator[list[Any]]:
+    """Yield the batches of a chunk after the other, divided where a chunk ends; one without batches where there are no rows."""
+    held: list[Any] = []
+    rows, is_first = 0, True
+    for batch in batches:
+        while rows + batch.num_rows > ROWS:
+            yield [*held, batch.slice(0, ROWS - rows)]
+            batch, held, rows, is_first = batch.slice(ROWS - rows), [], 0, False  # noqa: PLW2901
+        if batch.num_rows:
+            held.append(batch)
+            rows += batch.num_rows
+    if held or is_first:
+        yield held
 
-    return int(TaskContext.get().partitionId())
 
-
-def partition_name(number: int) -> str:
-    """Return what sentences call a partition: Spark's own number of it, that of ``spark_partition_id()``."""
-    return f"Partition {number}"
+def chunk_name(number: int) -> str:
+    """Return what sentences call a chunk: by Spark's number of its partition, that of ``spark_partition_id()``."""
+    partition, chunk = divmod(number, MOST_CHUNKS)
+    return f"Partition {partition}" + (f", from row {chunk * ROWS:,}" if chunk else "")
 
 
 def answering(
-    reader: PartitionReader, function: Callable[..., Any], shared: Sequence[Any], parts: Sequence[int] | None
+    reader: ChunkReader, function: Callable[..., Any], shared: Sequence[Any]
 ) -> Callable[[Iterator[Any]], Iterator[Any]]:
-    """Return what a worker does to answer for its partition."""
+    """Return what a worker does to answer for the chunks of its partition."""
 
     def task(batches: Iterator[Any]) -> Iterator[Any]:
-        number, part = partition_number(), reader.frame(batches)
-        if parts is None or number in parts:
-            yield _row(number, packed(function, part, partition_name(number), *shared))
+        for number, part in reader.frames(batches):
+            yield _row(number, packed(function, part, chunk_name(number), *shared))
+
+    return task
+
+
+def summarising(
+    reader: ChunkReader, function: Callable[..., Any], shared: Sequence[Any], merge: Callable[[Sequence[Any]], Any]
+) -> Callable[[Iterator[Any]], Iterator[Any]]:
+    """Return what a worker does to answer for its partition: the answers of its chunks, merged as they come."""
+
+    def summary(chunks: Iterator[tuple[int, Any]]) -> Any:
+        return reduce(
+            lambda one, other: merge([one, other]),
+            (function(part, chunk_name(number), *shared) for number, part in chunks),
+        )
+
+    def task(batches: Iterator[Any]) -> Iterator[Any]:
+        from pyspark import TaskContext
+
+        yield _row(TaskContext.get().partitionId(), packed(summary, reader.frames(batches)))
+        for _ in batches:  # where a rule is broken: a worker that leaves rows unread is not used again
+            pass
 
     return task
 
@@ -123,24 +170,27 @@ def merging(merge: Callable[[Sequence[Any]], Any]) -> Callable[[Any], Any]:
 
 
 def dividing(
-    reader: PartitionReader, function: Callable[..., Any], shared: Sequence[Any], inner: Floats
+    reader: ChunkReader, function: Callable[..., Any], shared: Sequence[Any], inner: Floats
 ) -> Callable[[Iterator[Any]], Iterator[Any]]:
-    """Return what a worker does to divide its rows by ranges of the prediction."""
+    """Return what a worker does to divide its rows by ranges of the prediction; a broken rule goes to the first."""
 
-    def task(batches: Iterator[Any]) -> Iterator[Any]:
-        number, part = partition_number(), reader.frame(batches)
-        try:
-            table = function(part, partition_name(number), *shared)
-        except OrthocalError as error:
-            yield _row(0, _pickled(error))
-            return
+    def divided(part: Any, name: str) -> Iterator[tuple[int, dict[str, Any]]]:
+        table = function(part, name, *shared)
         place = np.searchsorted(inner, table["prediction"].to_numpy(), side="left")
         order = np.argsort(place, kind="stable")
-        ends = np.cumsum(np.bincount(place, minlength=len(inner) + 1))
+        ends = np.cumsum(np.bincount(place, minlength=len(inner) + 1)).tolist()
         columns = {name: table[name].to_numpy()[order] for name in table.columns}
-        for first, last, where in zip([0, *ends[:-1].tolist()], ends.tolist(), range(len(ends)), strict=True):
+        for number, (first, last) in enumerate(pairwise([0, *ends])):
             if last > first:
-                yield _row(where, _pickled({name: one[first:last] for name, one in columns.items()}))
+                yield number, {name: values[first:last] for name, values in columns.items()}
+
+    def task(batches: Iterator[Any]) -> Iterator[Any]:
+        for number, part in reader.frames(batches):
+            try:
+                for where, rows in divided(part, chunk_name(number)):
+                    yield _row(where, _pickled(rows))
+            except OrthocalError as error:
+                yield _row(0, _pickled(error))
 
     return task
 
