@@ -18,6 +18,7 @@ MORE = {
     "test_experiments",
     "test_nothing_lost",
     "test_row_order",
+    "test_spark",
     "test_study",
 }
 """Tests that start processes, run whole experiments or pages, or repeat others in many forms: `make test-more`."""

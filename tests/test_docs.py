@@ -7,6 +7,7 @@ from matplotlib import pyplot as plt
 
 import orthocal
 from tests.snippets import assert_same_text, blocks_of, commands_of, run_commands, run_python
+from tests.spark_session import session
 
 DOCS = Path(__file__).parents[1] / "docs"
 PAGES = sorted(DOCS.rglob("*.md"))
@@ -17,6 +18,8 @@ SHOWN = {"text", "sh"}
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(DOCS)))
 def test_the_code_of_a_page_prints_what_the_page_shows(page, tmp_path, monkeypatch):
+    if "pyspark" in page.read_text(encoding="utf-8"):
+        session()  # which the page then finds, or the page is skipped
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("LOKY_MAX_CPU_COUNT", "1")  # no worker processes: starting them takes longer than the work
     names, blocks = {"__name__": "__main__"}, blocks_of(page)

@@ -18,8 +18,10 @@ from orthocal.engines.local.table import LocalTable
 from orthocal.engines.partitioned.fit import fitted
 from orthocal.engines.partitioned.preparation import prepared
 from orthocal.engines.partitioned.verdict import judged
+from orthocal.engines.spark.table import SparkTable
 from orthocal.nuisances.learners import Recipe
 from orthocal.roles import Roles
+from tests.spark_session import frame_of
 from tests.test_sweeps import numbers
 
 GIVEN = ("propensity", "outcome_control", "outcome_treated")
@@ -44,9 +46,17 @@ def in_duckdb(parts, folder):
     return LocalTable.of_relation(duckdb.read_parquet(str(folder / "all.parquet")))
 
 
-ENGINES = {"dask": on_dask, "local": in_files, "duckdb": in_duckdb}
+def on_spark(parts, folder):
+    del folder
+    return SparkTable.of_frame(frame_of(parts))
+
+
+ENGINES = {"dask": on_dask, "local": in_files, "duckdb": in_duckdb, "spark": on_spark}
 """By name: what makes a table of a list of frames, with a folder to write to."""
-every_engine = pytest.mark.parametrize("engine", ENGINES)
+SLOW_TO_START = {"spark": pytest.mark.more}
+every_engine = pytest.mark.parametrize(
+    "engine", [pytest.param(name, marks=SLOW_TO_START.get(name, ())) for name in ENGINES]
+)
 pytestmark = [
     pytest.mark.filterwarnings("ignore::orthocal.engines.partitioned.passes.PartitionWarning"),
     pytest.mark.usefixtures("threads"),

@@ -37,6 +37,15 @@ def _of_large_files(data: Any) -> PartitionedTable | None:
     return LocalTable.of_files(data)
 
 
+def _of_spark(data: Any) -> PartitionedTable | None:
+    """A frame of Spark, classic or Connect."""
+    if not hasattr(data, "mapInArrow"):
+        return None
+    from orthocal.engines.spark.table import SparkTable
+
+    return SparkTable.of_frame(data)
+
+
 def why_local(data: str | Path) -> str:
     """Return why files are to be read in chunks; nothing where memory is large enough."""
     path = Path(data)
@@ -72,6 +81,7 @@ ENGINES: dict[str, Callable[[Any], PartitionedTable | None]] = {
     "dask": _of_dask,
     "duckdb": _of_duckdb,
     "local": _of_large_files,
+    "spark": _of_spark,
 }
 """By name: what makes a table in partitions of what it recognises, and None of the rest."""
 
