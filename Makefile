@@ -5,7 +5,7 @@ BIN := $(VENV)/bin
 
 TOOLS := .venv-tools
 
-.PHONY: demo test test-more test-slow test-tools test-browser lint bench docs clean
+.PHONY: demo test test-more test-slow test-tools test-browser lint bench docs package clean
 
 $(VENV)/demo.stamp: pyproject.toml
 	$(PYTHON) -m venv $(VENV)
@@ -62,5 +62,15 @@ bench: $(TOOLS)/tools.stamp
 docs: $(VENV)/docs.stamp
 	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict --quiet
 
+# The source distribution and the wheel, into dist/; the wheel is installed into an empty environment and does the main job.
+package:
+	rm -rf dist .venv-package
+	$(PYTHON) -m venv .venv-package
+	.venv-package/bin/python -m pip install --quiet --disable-pip-version-check build
+	.venv-package/bin/python -m build --quiet --outdir dist
+	.venv-package/bin/python -m pip install --quiet --disable-pip-version-check "$$(ls dist/*.whl)[demo]"
+	cd dist && ../.venv-package/bin/orthocal demo --out ../.venv-package/demo > /dev/null
+	.venv-package/bin/python -c 'import orthocal; print("orthocal", orthocal.__version__, "installs from its wheel and runs the demo")'
+
 clean:
-	rm -rf site $(VENV) $(TOOLS) .mypy_cache .ruff_cache .pytest_cache
+	rm -rf site dist .venv-package $(VENV) $(TOOLS) .mypy_cache .ruff_cache .pytest_cache

@@ -162,6 +162,18 @@ def hinge_affine_large() -> float:
     return hinge_affine(10**5, repeats=1)
 
 
+def conditional_distribution(n: int = 10**4) -> float:
+    """The nuisances of a quantile, with a whole conditional distribution, against those of the CATE on the same rows."""
+    data = simulate_cate(n, random_state=0)
+
+    def learnt(effect: str) -> Any:
+        return orthogonal_loss(
+            effect, data.X, data.y, treatment=data.treatment, prediction=data.effect, random_state=0, n_jobs=1
+        )
+
+    return interleaved(lambda: learnt("quantile"), lambda: learnt("cate"), repeats=3, typical=min)
+
+
 def import_time() -> float:
     """Seconds by which `import orthocal` is slower than `import sklearn`, medians of nine."""
 
@@ -187,6 +199,7 @@ BENCHMARKS = {
     "CausalCalibrator.fit, linear, nuisances given, 10^6 rows / argsort": (calibrator_linear, 1.5),
     "folds of 10^6 x 10 rows / argsort": (drawing_folds, 4.0),
     "assess, 10^6 rows / argsort": (judging, 10.0),
+    "nuisances of a quantile, 10^4 rows / those of the CATE": (conditional_distribution, 4.0),
     "import orthocal minus import sklearn, seconds": (import_time, 0.2),
 }
 FULL = {"affine of the hinge loss, 10^5 rows / sklearn QuantileRegressor (highs)": (hinge_affine_large, 0.02)}

@@ -1,5 +1,7 @@
 """Curves with a known truth that a band must hold, and rows drawn from them."""
 
+from dataclasses import dataclass
+
 import numpy as np
 
 from orthocal.losses import QuadraticLoss
@@ -57,3 +59,49 @@ def holds(band, prediction, truth):
     """Return whether a band holds the truth at every prediction at which it has an end."""
     low, high = band.interval(prediction)
     return not ((low > truth) | (high < truth)).any()
+
+
+BINDING = {"affine": "linear", **{name: name for name in ("flat", "step", "steep end", "plateau")}}
+"""The five shapes of the confounded study, and the curves they are."""
+
+
+@dataclass(frozen=True)
+class Confounded:
+    """A study whose treatment depends on what outcomes depend on, curved in both; E[effect | prediction] is known.
+
+    With the prediction v = tanh(x0 + x3 / 2), effects are shape(v) + x2 / 2, with x2 independent of v and of mean 0: the average
+    effect of people with prediction v is shape(v). Propensities are between 0.18 and 0.82, and follow x1, x2 and v. Rows are
+    independent, or weighted (the weights follow the noise, not the effect), or come in clusters of five that share x1, treatment
+    and a shock.
+    """
+
+    covariates: np.ndarray
+    treatment: np.ndarray
+    control_outcome: np.ndarray
+    prediction: np.ndarray
+    weight: np.ndarray | None
+    groups: np.ndarray | None
+
+    @classmethod
+    def drawn(cls, rows, n, rng):
+        """Draw it; `rows` is "alone", "weighted" or "clustered"."""
+        clustered = rows == "clustered"
+        groups = np.arange(n) // 5 if clustered else np.arange(n)
+        x = rng.standard_normal((n, 5))
+        x[:, 1] = rng.standard_normal(n)[groups]
+        prediction = np.tanh(x[:, 0] + x[:, 3] / 2)
+        pull = x[:, 1] + (0 if clustered else np.sin(2 * x[:, 2]) + prediction)
+        treatment = (rng.random(n)[groups] < 0.5 + 0.32 * np.tanh(pull)).astype(int)
+        noise = (1 + 0.4 * np.abs(x[:, 1])) * rng.standard_normal(n)
+        noise = noise + 0.7 * rng.standard_normal(n)[groups] if clustered else noise
+        weight = np.exp(0.6 * x[:, 4]) * (1 + 0.5 * (np.abs(noise) > 1)) if rows == "weighted" else None
+        baseline = np.maximum(x[:, 1], 0) + 0.5 * x[:, 2] ** 2 + x[:, 0]
+        return cls(x, treatment, baseline + noise, prediction, weight, groups if clustered else None)
+
+    def truth(self, shape):
+        """Return the average effect of people with each prediction."""
+        return SHAPES[BINDING[shape]](self.prediction)
+
+    def outcome(self, shape):
+        """Return the outcomes that are seen."""
+        return self.control_outcome + self.treatment * (self.truth(shape) + self.covariates[:, 2] / 2)

@@ -26,6 +26,7 @@ SIMULATIONS = {
     "expectile": simulate_quantile,
     "survival": simulate_survival,
     "rmst": simulate_survival,
+    "bound": simulate_cate,
 }
 ABOVE_ZERO = 6.0
 """Added to every outcome, for the relative effect is one of outcomes with a positive mean."""

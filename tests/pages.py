@@ -15,7 +15,7 @@ from orthocal.nuisances.learners import Recipe
 from orthocal.observations import observe
 from orthocal.reporting.page import report
 from orthocal.study import Calibration
-from orthocal.study.calibration import calibrated
+from orthocal.study.calibrating import calibrated
 from orthocal.study.checks import checks_of_verdict
 
 HOW = {"data": "simulated <rows> & more", "seed": "0"}

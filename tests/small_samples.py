@@ -113,6 +113,9 @@ def known_nuisances(case, seed):
             "tail_mean": baseline + gain + 1.755,
         },
         "cate": arms,
+        "bound": arms  # of normal noise, beyond a third: quantile 0.4307, mean 1.0908
+        | {"quantile_treated": baseline + gain + 0.4307, "tail_treated": baseline + gain + 1.0908}
+        | {"quantile_control": baseline - 0.4307, "tail_control": baseline - 1.0908},
         "relative": arms,
         "catt": {name: arms[name] for name in ("propensity", "outcome_control")},
         "overlap": {"propensity": propensity, "outcome": baseline + propensity * gain},

@@ -40,7 +40,7 @@ def test_files_stay_short():
     assert {name: lines for name, lines in long.items() if lines > 300} == {}
 
 
-SAME_ON_PURPOSE = {"CausalCalibrator", "assess", "policy", "reproduce", "t_learner"}
+SAME_ON_PURPOSE = {"CausalCalibrator", "assess", "audit", "policy", "reproduce", "t_learner"}
 """One idea in two places: on Dask as in memory, as a command as in Python, in the demonstration as in an experiment."""
 
 

@@ -264,10 +264,3 @@ def test_no_band_no_columns(tmp_path):
 def test_a_broken_band_is_refused():
     with pytest.raises(OrthocalError, match="A band must have level"):
         EffectBand.from_dict({"level": 0.95, "lower": {"edges": [0.0]}})
-
-
-def test_pictures_show_it():
-    band, prediction, _, _ = band_of()
-    ax = orthocal.plots.calibration_map(orthocal.maps.IdentityMap(), prediction, band=band)
-    assert any("people with that prediction" in text.get_text() for text in ax.get_legend().get_texts())
-    assert band.plot(prediction).get_ylabel() == "average effect"

@@ -12,9 +12,11 @@ from scipy.stats import t as student
 
 import orthocal
 from orthocal import ExpectileLoss, HingeLoss, Multicalibrator, OrthocalError, QuadraticLoss, audit
-from orthocal.assessment.audit import AuditedCell, _skewed_all, _unskewed_all
-from orthocal.calibrators.cells import CellFamily, Residuals, families
+from orthocal.assessment.audit_records import AuditedCell
+from orthocal.calibrators.cells import CellFamily, CellMoments, Residuals, families
+from orthocal.calibrators.skewness import Skewed, clearly_skewed, skewed_all, unskewed_all
 from orthocal.files.applied import calibrated_columns
+from orthocal.group_columns import DerivedGroups, GroupPart
 from orthocal.group_maps import GroupMap, GroupShifts
 from orthocal.maps import AffineMap, StepMap
 from tests.command_line import run
@@ -160,10 +162,23 @@ def random_map(base=()):
     return GroupMap((by_sex, by_age, everyone, by_sex), base)
 
 
+def derived_map(base=()):
+    """Return a map whose groups are ranges of income, and their intersections with sex."""
+    rng = np.random.default_rng(17)
+    sex = GroupPart("sex of person", ("f", "it's"), [], ("sex = f", "sex = it's"))
+    income = GroupPart("income", (), [1.5, 3.0], ("income up to 1.5", "income 1.5 to 3", "income over 3"))
+    ranges, both = DerivedGroups("income", (income,)), DerivedGroups("sex and income", (sex, income))
+    by_income = GroupShifts("income", tuple(sorted(income.words[::2])), [0.2], rng.standard_normal((3, 2)))
+    by_both = GroupShifts("sex and income", tuple(sorted(both.words)[:-1]), [], rng.standard_normal((6, 1)))
+    return GroupMap((by_income, random_map().rounds[0], by_both), base, (ranges, both))
+
+
+@pytest.mark.parametrize("make", [random_map, derived_map])
 @pytest.mark.parametrize("base", [(), (AffineMap(0.1, 2.0), StepMap([0.0], [-0.2, 0.7]))])
-def test_every_form_of_a_group_map_gives_the_same_numbers(tmp_path, base):
-    fitted, rng = random_map(base), np.random.default_rng(6)
+def test_every_form_of_a_group_map_gives_the_same_numbers(tmp_path, base, make):
+    fitted, rng = make(base), np.random.default_rng(6)
     table = pd.DataFrame({"tau": rng.standard_normal(200), "age": rng.integers(0, 4, 200)})
+    table["income"] = rng.choice([0.0, 1.5, 2.0, 3.0, 4.0, np.nan], 200)
     table.loc[:9, "tau"], table.loc[10:19, "tau"] = -0.5, 0.5  # on the edges
     table["sex of person"] = rng.choice(np.array(["f", "it's", "new", None], dtype=object), 200)
     wanted = fitted.predict(table["tau"], table)
@@ -195,7 +210,46 @@ def test_every_form_of_a_group_map_gives_the_same_numbers(tmp_path, base):
 )
 def test_a_bad_file_of_a_group_map_gets_one_sentence(tmp_path, change, message):
     shifts = {"shape": "group shifts", "column": "g", "values": ["a"], "edges": [], "shifts": [[1.0], [0.0]]}
-    record = {"format": "orthocal-map", "version": 1, "shape": "groups", "rounds": [shifts | change], "base": []}
+    record = {
+        "format": "orthocal-map",
+        "version": 1,
+        "shape": "groups",
+        "rounds": [shifts | change],
+        "base": [],
+        "derived": [],
+    }
+    (tmp_path / "map.json").write_text(json.dumps(record))
+    with pytest.raises(OrthocalError, match=message):
+        orthocal.load(tmp_path / "map.json")
+
+
+def test_derived_groups_by_hand():
+    # f with income 1.5 (closed on the right: up to 1.5): by income, then by sex, then by both; missing income: by sex alone.
+    fitted = derived_map()
+    assert fitted.columns == ("income", "sex of person")
+    by_income, by_sex, by_both = fitted.rounds
+    own = by_both.values.index("sex = f and income 1.5 to 3")
+    first = 0.0 + by_income.shifts[-1, 0]  # 2 is in no group of this round
+    second = first + by_sex.shifts[0, np.searchsorted(by_sex.edges, first)]
+    found = fitted.predict([0.0, 0.0], {"sex of person": ["f", None], "income": [2.0, np.nan]})
+    assert found[0] == pytest.approx(second + by_both.shifts[own, 0])
+    third = first + by_sex.shifts[-1, np.searchsorted(by_sex.edges, first)]
+    assert found[1] == pytest.approx(third + by_both.shifts[-1, 0])
+
+
+@pytest.mark.parametrize(
+    ("part", "message"),
+    [
+        ({"words": ["a"]}, "words for each; there are 0 values, 1 cuts and 1 words"),
+        ({"cuts": [2.0, 1.0], "words": ["a", "b", "c"]}, "must be finite and increase"),
+        ({"words": ["a", "a"]}, "must increase, none of them twice"),
+        ({"words": ["a", 1.0]}, "must have the column's name and words"),
+    ],
+)
+def test_a_bad_file_of_derived_groups_gets_one_sentence(tmp_path, part, message):
+    own = {"shape": "group part", "column": "x", "values": [], "cuts": [1.0], "words": ["low", "high"]} | part
+    derived = {"shape": "derived groups", "name": "x", "parts": [own]}
+    record = {"format": "orthocal-map", "version": 1, "shape": "groups", "rounds": [], "base": [], "derived": [derived]}
     (tmp_path / "map.json").write_text(json.dumps(record))
     with pytest.raises(OrthocalError, match=message):
         orthocal.load(tmp_path / "map.json")
@@ -223,7 +277,7 @@ def test_truth_values_are_groups(tmp_path):
     np.testing.assert_allclose(found, wanted, atol=1e-12)
 
 
-def test_the_command_line_exports_a_group_map_and_says_what_it_cannot_apply(tmp_path, capsys):
+def test_the_command_line_exports_and_applies_a_group_map(tmp_path, capsys):
     orthocal.save(random_map(), tmp_path / "map.json")
     assert run("export", tmp_path / "map.json", "--format", "sql", "--prediction", "tau") == 0
     assert capsys.readouterr().out.rstrip("\n") == orthocal.to_sql(random_map(), "tau")
@@ -238,10 +292,16 @@ def test_the_command_line_exports_a_group_map_and_says_what_it_cannot_apply(tmp_
         tmp_path / "out.csv",
     ]
     assert run(*words) == 2
-    assert "needs its columns of groups, sex of person, age" in " ".join(capsys.readouterr().err.split())
+    assert "'sex of person' is not. There are tau." in " ".join(capsys.readouterr().err.split())
     assert not (tmp_path / "out.csv").exists()
+    pd.DataFrame({"tau": [0.0, 1.0], "sex of person": ["f", ""], "age": [2, 9]}).to_csv(
+        tmp_path / "data.csv", index=False
+    )
+    assert run(*words) == 0
+    wanted = random_map().predict([0.0, 1.0], {"sex of person": ["f", None], "age": [2, 9]})
+    np.testing.assert_allclose(pd.read_csv(tmp_path / "out.csv")["tau_calibrated"], wanted)
     plain = GroupMap((GroupShifts("", (), [], [[1.0]]),))
-    np.testing.assert_array_equal(calibrated_columns(plain, np.zeros((2, 1))), [[1.0], [1.0]])
+    np.testing.assert_array_equal(calibrated_columns(plain, np.zeros((2, 1)), {}), [[1.0], [1.0]])
 
 
 @pytest.mark.parametrize("loss", [HingeLoss, ExpectileLoss])
@@ -276,6 +336,8 @@ def test_groups_that_are_missing_or_of_another_kind_get_one_sentence():
         random_map().predict([0.0])
     with pytest.raises(OrthocalError, match="must have values like those the map was fitted with, such as 'f'"):
         random_map().predict([0.0], {"sex of person": [1], "age": [1]})
+    with pytest.raises(OrthocalError, match="must hold numbers, whose ranges are groups"):
+        derived_map().predict([0.0], {"sex of person": ["f"], "income": ["much"]})
 
 
 def test_an_audit_finds_the_group_that_is_off_and_says_so():
@@ -364,12 +426,47 @@ def test_skewed_residuals_do_not_mislead_the_audit():
     assert rejected / 200 < 0.085
 
 
+def test_rare_outcomes_do_not_mislead_the_fit():
+    """Scores of a rare outcome of 0 and 1: a cell without events would seem to be sure that it is off."""
+    changed = 0
+    for seed in range(100):
+        rng = np.random.default_rng(seed)
+        prediction, treated, event = rng.standard_normal(3000), rng.random(3000) < 0.2, rng.random(3000) < 0.1
+        noise = 10 * (event - 0.1) * np.where(treated, 5, -1.25)
+        loss = QuadraticLoss(prediction + noise, np.ones(3000))
+        changed += Multicalibrator().fit(prediction, loss, {"a": rng.integers(0, 3, 3000)}).steps_ > 0
+    assert changed <= 10
+
+
+def test_variance_is_drawn_to_that_of_all_rows_by_hand():
+    # One cell of 30 units, each with residual 0 and mass 1, so of variance 0; 30 units of all rows are added, of variance 4:
+    # (0 + 30 * 4) / 60 = 2 for a unit, and the error of the mean of 30 is the root of 2 / 30.
+    found = CellMoments(np.zeros(1), np.full(1, 30.0), np.zeros(1), np.full(1, 30.0))
+    np.testing.assert_allclose(Skewed(4.0, 1.0).errors(found), np.sqrt(2 / 30))
+    # A cell with a variance of 9 for a unit keeps it.
+    np.testing.assert_allclose(Skewed(4.0, 1.0).errors(found._replace(variance=np.full(1, 270.0))), np.sqrt(9 / 30))
+
+
+@pytest.mark.parametrize(
+    ("noise", "wanted"), [("exponential", True), ("standard_normal", False), ("standard_cauchy", False)]
+)
+def test_what_is_clearly_skewed(noise, wanted):
+    """Heavy tails alone are not."""
+    values = getattr(np.random.default_rng(1), noise)(size=2000)
+    loss = QuadraticLoss(values, np.ones(2000))
+    found = clearly_skewed(Residuals.of(np.zeros(2000), loss, np.empty(0)))
+    assert (found is not None) == wanted
+    if found is not None:
+        assert found.skewness == pytest.approx(2, abs=0.6)
+        assert found.variance == pytest.approx(1, abs=0.2)
+
+
 def test_skewness_is_taken_out_and_put_back():
     t, skewness = np.linspace(-4, 4, 9), np.full(9, 0.2)
-    np.testing.assert_allclose(_skewed_all(_unskewed_all(t, skewness), skewness), t)
-    np.testing.assert_array_equal(_skewed_all(t, 0 * t), t)
+    np.testing.assert_allclose(skewed_all(unskewed_all(t, skewness), skewness), t)
+    np.testing.assert_array_equal(skewed_all(t, 0 * t), t)
     # Hand: t = 1, skewness .3: 1 + .1 + .09 / 27 + .05
-    np.testing.assert_allclose(_unskewed_all(np.ones(1), np.full(1, 0.3)), 1.15 + 0.09 / 27)
+    np.testing.assert_allclose(unskewed_all(np.ones(1), np.full(1, 0.3)), 1.15 + 0.09 / 27)
 
 
 def test_bad_audits_get_one_sentence():
@@ -390,5 +487,5 @@ def test_bad_audits_get_one_sentence():
     ],
 )
 def test_a_cell_in_words(ends, words):
-    cell = AuditedCell(column="g", value="a", range=ends, rows=9.0, excess=-1.0, interval=(-3.0, 1.0), p_value=0.2)
+    cell = AuditedCell(column="g", group="g = a", range=ends, rows=9.0, excess=-1.0, interval=(-3.0, 1.0), p_value=0.2)
     assert str(cell) == f"{words}: too low by 1 (-1 to 3)"

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from scipy.optimize import isotonic_regression
 
-from orthocal import CausalCalibrator, Histogram, Isotonic, Linear, QuadraticLoss, assess
+from orthocal import CausalCalibrator, Histogram, Isotonic, Linear, QuadraticLoss, assess, orthogonal_loss
 from orthocal.arrays import FEW, step_of
 from orthocal.datasets import simulate_cate
 from orthocal.decisions.allocation import steps_of
@@ -14,6 +14,7 @@ from orthocal.decisions.budget import ladder_of, walked
 from orthocal.decisions.people import people_of
 from orthocal.folds import draw_folds
 from orthocal.losses.arm_scores import ArmScores
+from orthocal.nuisances.tree_tables import probability_table
 from orthocal.observations import observe
 
 ROWS = 200_000
@@ -26,10 +27,10 @@ def rows():
     return prediction, QuadraticLoss(prediction + rng.standard_normal(ROWS), np.ones(ROWS))
 
 
-def ratio(ours, floor):
+def ratio(ours, floor, repeats=9):
     """Least processor time of ours over least of the floor, in turn."""
     times = ([], [])
-    for _ in range(9):
+    for _ in range(repeats):
         for record, work in zip(times, (ours, floor), strict=True):
             start = time.process_time()
             work()
@@ -121,3 +122,25 @@ def test_draws_of_the_curve_over_budgets(arms):
     people, curve = arms
     steps = {"tau": steps_of(people.predictions["tau"], people.cost)}
     assert ratio(lambda: walked(people, steps, 0.2, 20, 0), curve) < 12
+
+
+def test_trees_at_many_values_at_once():
+    from sklearn.ensemble import HistGradientBoostingClassifier
+
+    rng = np.random.default_rng(0)
+    X, values = rng.standard_normal((2000, 5)), np.linspace(-2, 2, 41)
+    value = rng.choice(values, 2000)
+    model = HistGradientBoostingClassifier(max_iter=60, max_depth=3, early_stopping=False)
+    model.fit(np.column_stack([X, value]), X[:, 0] + rng.standard_normal(2000) <= value)
+    one_by_one = lambda: [model.predict_proba(np.column_stack([X, np.full(2000, one)])) for one in values]  # noqa: E731
+    assert ratio(lambda: probability_table(model, X, values), one_by_one, repeats=3) < 0.5
+
+
+@pytest.mark.more
+def test_nuisances_of_a_quantile():
+    data = simulate_cate(10_000, random_state=0)
+    known = {"treatment": data.treatment, "prediction": data.effect, "random_state": 0, "n_jobs": 1}
+    of_quantile, of_cate = (
+        lambda effect=effect: orthogonal_loss(effect, data.X, data.y, **known) for effect in ("quantile", "cate")
+    )
+    assert ratio(of_quantile, of_cate, repeats=2) < 6

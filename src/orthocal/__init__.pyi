@@ -11,8 +11,8 @@ from orthocal.assessment import Assessment as Assessment
 from orthocal.assessment import Comparison as Comparison
 from orthocal.assessment import assess as assess
 from orthocal.assessment import compare as compare
-from orthocal.assessment.audit import Audit as Audit
 from orthocal.assessment.audit import audit as audit
+from orthocal.assessment.audit_records import Audit as Audit
 from orthocal.assessment.effect_band import EffectBand as EffectBand
 from orthocal.assessment.effect_band import effect_band as effect_band
 from orthocal.calibration import CausalCalibrator as CausalCalibrator
@@ -26,6 +26,7 @@ from orthocal.calibrators import Linear as Linear
 from orthocal.calibrators import Platt as Platt
 from orthocal.calibrators import Shift as Shift
 from orthocal.calibrators import Spline as Spline
+from orthocal.calibrators.boosted_multicalibrator import BoostedMulticalibrator as BoostedMulticalibrator
 from orthocal.calibrators.joint import JointCalibrator as JointCalibrator
 from orthocal.calibrators.multicalibrator import Multicalibrator as Multicalibrator
 from orthocal.decisions import Policy as Policy
@@ -33,6 +34,7 @@ from orthocal.decisions import policy as policy
 from orthocal.effects import CATE as CATE
 from orthocal.effects import CATT as CATT
 from orthocal.effects import LATE as LATE
+from orthocal.effects import BoundedCATE as BoundedCATE
 from orthocal.effects import CausalDerivative as CausalDerivative
 from orthocal.effects import CVaRUnderTreatment as CVaRUnderTreatment
 from orthocal.effects import ExpectileUnderTreatment as ExpectileUnderTreatment
@@ -59,6 +61,7 @@ from orthocal.mapfile import load as load
 from orthocal.mapfile import save as save
 from orthocal.orthogonal import orthogonal_loss as orthogonal_loss
 from orthocal.reporting.page import report as report
+from orthocal.sensitivity import Sensitivity as Sensitivity
 from orthocal.study import ArmsAssessment as ArmsAssessment
 from orthocal.study import ArmsCalibration as ArmsCalibration
 from orthocal.study import Calibration as Calibration

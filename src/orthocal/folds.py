@@ -19,7 +19,7 @@ from orthocal.observations import as_labels
 
 OTHER = -1
 """Stratum of rows whose level need not occur in every fold."""
-CROSS, HOLDOUT, SPLIT, THIRDS, VALIDATION, LEARNERS, REPEATS, MODEL = range(1, 9)
+CROSS, HOLDOUT, SPLIT, THIRDS, VALIDATION, LEARNERS, REPEATS, MODEL, AUDIT = range(1, 10)
 """Salts: what is drawn for one purpose has nothing to do with what the same seed draws for another."""
 TIES = 100
 """Added to a salt, where keys are alike."""

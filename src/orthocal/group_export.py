@@ -6,6 +6,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from orthocal.errors import OrthocalError
+from orthocal.group_columns import GroupPart
 from orthocal.group_maps import GroupMap, GroupShifts
 from orthocal.maps import Map
 from orthocal.sql_text import identifier, is_finite, label, literal, search
@@ -15,10 +16,10 @@ def group_sql(fitted: GroupMap, column: str, quote: str | None, sql_of: Callable
     """Return one SQL expression; each map and each round of shifts is a subquery around the one before."""
     if not isinstance(column, str):
         raise OrthocalError(f"`column` must name the one column of predictions of a map of groups; it is {column!r}.")
-    name, places = identifier(column, quote), {group: f"g{k}" for k, group in enumerate(fitted.columns)}
+    name, places = identifier(column, quote), {group: f"g{k}" for k, group in enumerate(fitted.used)}
     held = "".join(f", {place}" for place in places.values())
     inner = "SELECT " + ", ".join(
-        [f"{name} AS v", *(f"{identifier(group, quote)} AS {g}" for group, g in places.items())]
+        [f"{name} AS v", *(f"{_group_sql(fitted, group, quote)} AS {g}" for group, g in places.items())]
     )
     steps = [
         *(sql_of(map_, "v") for map_ in fitted.base),
@@ -27,6 +28,26 @@ def group_sql(fitted: GroupMap, column: str, quote: str | None, sql_of: Callable
     for number, step in enumerate(steps):
         inner = f"SELECT {step} AS v{held} FROM ({inner}) AS r{number}"  # noqa: S608
     return f"CASE WHEN {is_finite([name])} THEN\n(SELECT v FROM ({inner}) AS r)\nEND"  # noqa: S608
+
+
+def _group_sql(fitted: GroupMap, group: str, quote: str | None) -> str:
+    """Return a column of groups, or what makes it of others."""
+    made = fitted.made
+    return _parts_sql(made[group].parts, (), quote) if group in made else identifier(group, quote)
+
+
+def _parts_sql(parts: Sequence[GroupPart], words: tuple[str, ...], quote: str | None) -> str:
+    """Return a row's group in words, NULL where it is in none: the parts in turn, each within those before."""
+    if not parts:
+        return label(" and ".join(words))
+    first, *rest = parts
+    name = identifier(first.column, quote)
+    inner = [_parts_sql(rest, (*words, own), quote) for own in first.words]
+    if first.values:
+        cases = [f"WHEN {name} = {label(value)} THEN {text}" for value, text in zip(first.values, inner, strict=True)]
+        return f"CASE {' '.join(cases)} END"
+    ranges = search(f"{name} <=", [literal(cut) for cut in first.cuts], inner)
+    return f"CASE WHEN {is_finite([name])} THEN {ranges} END"
 
 
 def _shift_case(shifts: GroupShifts, places: dict[str, str]) -> str:
@@ -53,9 +74,13 @@ def group_python(fitted: GroupMap, name: str, python_of: Callable[[Map], list[st
         (one.column, one.values, tuple(one.edges.tolist()), tuple(map(tuple, one.shifts.tolist())))
         for one in fitted.rounds
     ]
+    derived = tuple(
+        (made, tuple((p.column, p.values, tuple(p.cuts.tolist()), p.words) for p in one.parts))
+        for made, one in fitted.made.items()
+    )
     lines = [
         f"def {name}(prediction, groups):",
-        '    """Return the calibrated prediction of one row, given its groups by column; None gives None."""',
+        '    """Return the calibrated prediction of one row, given its columns of groups by name; None gives None."""',
         "    import math",
         "    from bisect import bisect_left",
         "",
@@ -64,10 +89,27 @@ def group_python(fitted: GroupMap, name: str, python_of: Callable[[Map], list[st
         "    if not math.isfinite(prediction):",
         '        raise ValueError(f"`prediction` must be finite; it is {prediction}.")',
         *parts,
+        *(_derived_lines(derived) if derived else ["    made = {}"]),
         f"    for column, values, edges, shifts in {tuple(rounds)!r}:",
-        "        own = groups[column] if values else None",
+        "        own = None if not values else made[column] if column in made else groups[column]",
         "        place = values.index(own) if own in values else len(values)",
         "        prediction = prediction + shifts[place][bisect_left(edges, prediction)]",
         "    return prediction",
     ]
     return "\n".join(lines) + "\n"
+
+
+def _derived_lines(derived: tuple[Any, ...]) -> list[str]:
+    """Return the lines that make columns of groups of others."""
+    return [
+        "    made = {}",
+        f"    for name, parts in {derived!r}:",
+        "        found = []",
+        "        for column, values, cuts, words in parts:",
+        "            own = groups[column]",
+        "            if values and own in values:",
+        "                found.append(words[values.index(own)])",
+        "            elif not values and own is not None and math.isfinite(own):",
+        "                found.append(words[bisect_left(cuts, own)])",
+        '        made[name] = " and ".join(found) if len(found) == len(parts) else None',
+    ]

@@ -8,15 +8,16 @@ from typing import Any
 
 import numpy as np
 
-from orthocal.arrays import Booleans, Floats, Integers, Labels, step_of
+from orthocal.arrays import Floats, step_of
 from orthocal.errors import OrthocalError
+from orthocal.group_columns import LABELS, DerivedGroups, codes_of
 from orthocal.joint_maps import MATRIX
 from orthocal.maps import HOLDS_MAPS, Map
-from orthocal.observations import MISSING, as_groups, as_numbers
+from orthocal.observations import as_numbers
 
 HOLDS_GROUP_SHIFTS = {"holds": "group shifts"}
-LABELS = {"kind": "labels"}
-"""Mark the field of a group map that holds its shifts, and fields of text, truth values or numbers that are only compared."""
+HOLDS_DERIVED = {"holds": "derived groups"}
+"""Mark the fields of a group map that hold its shifts, and columns of groups made of others."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -73,6 +74,8 @@ class GroupMap:
     rounds : tuple of GroupShifts
     base : tuple of maps
         Applied before; none of them: the prediction itself.
+    derived : tuple of DerivedGroups
+        Columns of groups that rounds name and that are made of other columns, such as ranges of age.
 
     Examples
     --------
@@ -83,50 +86,59 @@ class GroupMap:
 
     rounds: tuple[GroupShifts, ...] = field(default=(), metadata=HOLDS_GROUP_SHIFTS)
     base: tuple[Map, ...] = field(default=(), metadata=HOLDS_MAPS)
+    derived: tuple[DerivedGroups, ...] = field(default=(), metadata=HOLDS_DERIVED)
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "rounds", tuple(self.rounds))
-        object.__setattr__(self, "base", tuple(self.base))
+        for name in ("rounds", "base", "derived"):
+            object.__setattr__(self, name, tuple(getattr(self, name)))
+
+    @property
+    def made(self) -> dict[str, DerivedGroups]:
+        """The columns of groups that it makes of others, by name."""
+        return {one.name: one for one in self.derived if one.name in self.used}
+
+    @property
+    def used(self) -> tuple[str, ...]:
+        """The columns of groups that it shifts."""
+        return tuple(dict.fromkeys(one.column for one in self.rounds if one.values))
 
     @property
     def columns(self) -> tuple[str, ...]:
-        """Names of the columns of groups that it needs."""
-        return tuple(dict.fromkeys(one.column for one in self.rounds if one.values))
+        """Names of the columns that it needs besides the prediction."""
+        made, found = self.made, []
+        for column in self.used:
+            found += [part.column for part in made[column].parts] if column in made else [column]
+        return tuple(dict.fromkeys(found))
 
-    def predict(self, prediction: Any, groups: Mapping[str, Any] | None = None) -> Floats:
-        """Calibrated prediction for each prediction, given the columns of groups by name."""
+    @property
+    def kinds(self) -> dict[str, type]:
+        """The kind of each column that it needs: text, or numbers, to which truth values belong."""
+        made = self.made
+        found = {one.column: one.values[:1] for one in self.rounds if one.values and one.column not in made}
+        found |= {part.column: part.values[:1] for one in made.values() for part in one.parts}
+        return {column: str if any(isinstance(one, str) for one in first) else float for column, first in found.items()}
+
+    def base_value(self, prediction: Any) -> Floats:
+        """Return the prediction after the maps that come before shifts of groups."""
         values = as_numbers(prediction, "prediction").copy()
         for map_ in self.base:
             values = map_.predict(values)
+        return values
+
+    def predict(self, prediction: Any, groups: Mapping[str, Any] | None = None) -> Floats:
+        """Calibrated prediction for each prediction, given by name the columns that it needs."""
+        values, given = self.base_value(prediction), {} if groups is None else groups
+        made = {name: one.labels(given, len(values)) for name, one in self.made.items()}
         for shifts in self.rounds:
-            values = shifts.predict(values, {} if groups is None else groups)
+            values = shifts.predict(values, made if shifts.column in made else given)
         return values
 
 
-def codes_of(column: str, values: tuple[Any, ...], groups: Mapping[str, Any], n: int) -> Integers:
-    """Return the number of each row's group; that of rows in none of them is the number of groups."""
-    if not values:
-        return np.zeros(n, dtype=np.int64)
-    if column not in groups:
-        raise OrthocalError(
-            f"`groups` must have the column {column!r} that the map was fitted with; it has {[*groups]}."
-        )
-    labels, known = as_groups(groups[column], f"groups[{column!r}]", n), np.array(values)
-    if (labels.dtype.kind in "US") != (known.dtype.kind in "US"):
-        raise OrthocalError(
-            f"`groups[{column!r}]` must have values like those the map was fitted with, such as {values[0]!r}; "
-            f"it has {labels[:1].tolist()}."
-        )
-    place = np.minimum(np.searchsorted(known, labels), len(known) - 1)
-    seen = known[place] == labels
-    return place if seen.all() else np.where(seen, place, len(known))
-
-
-def is_known(labels: Labels) -> Booleans:
-    """Return which rows have a group at all."""
-    if labels.dtype.kind == "f":
-        return ~np.isnan(labels)
-    return np.asarray(labels != MISSING) if labels.dtype.kind == "U" else np.ones(len(labels), dtype=bool)
+def predict_within(fitted: Any, prediction: Floats, groups: Mapping[str, Any]) -> Floats:
+    """Return what any map of one prediction makes of it, given the columns that a map of groups needs."""
+    if isinstance(fitted, GroupMap):
+        return fitted.predict(prediction, groups)
+    return np.asarray(fitted.predict(prediction))
 
 
 GROUP_MAPS: dict[str, type[Any]] = {"groups": GroupMap}

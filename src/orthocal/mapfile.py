@@ -14,12 +14,19 @@ from typing import Any, cast
 import numpy as np
 
 from orthocal.errors import OrthocalError, require_one_of
+from orthocal.group_columns import DERIVED_GROUPS, GROUP_PARTS
 from orthocal.group_maps import GROUP_MAPS, GROUP_SHIFTS, GroupMap
 from orthocal.joint_maps import JOINT_MAPS, SHIFTS, JointMap
 from orthocal.maps import MAPS, Map
 
 SHAPES: dict[str, type[Any]] = {**MAPS, **JOINT_MAPS, **GROUP_MAPS}
-HELD: dict[str, dict[str, type[Any]]] = {"maps": MAPS, "shifts": SHIFTS, "group shifts": GROUP_SHIFTS}
+HELD: dict[str, dict[str, type[Any]]] = {
+    "maps": MAPS,
+    "shifts": SHIFTS,
+    "group shifts": GROUP_SHIFTS,
+    "derived groups": DERIVED_GROUPS,
+    "group parts": GROUP_PARTS,
+}
 """Shapes that a file can have, and that a field can hold, by what it is marked with."""
 
 FORMAT, VERSION = "orthocal-map", 1
@@ -110,7 +117,8 @@ def from_record(record: Any) -> Map | JointMap | GroupMap:
 
 def _shaped(map: Any) -> dict[str, Any]:  # noqa: A002
     """Return shape and fields of a map, and of what it holds."""
-    shapes = {shape: name for name, shape in {**SHAPES, **SHIFTS, **GROUP_SHIFTS}.items()}
+    known = [SHAPES, *HELD.values()]
+    shapes = {shape: name for shapes in known for name, shape in shapes.items()}
     if type(map) not in shapes:
         raise OrthocalError(
             f"`map` must be a fitted map; it is a {type(map).__name__}. Fit a calibrator and pass its map_."

@@ -13,11 +13,12 @@ from orthocal.assessment import Assessment
 from orthocal.assessment.bin_table import hull, reaches
 from orthocal.assessment.effect_band import EffectBand
 from orthocal.assessment.status import SHARE
+from orthocal.audit_plots import audit_forest
 from orthocal.decisions.pictures import budget_curve, policy_values, top_shares
 from orthocal.drawing import ACCENT, GREY, INK
 from orthocal.drawing import axes_or_new as _axes
 from orthocal.errors import OrthocalError
-from orthocal.maps import Map
+from orthocal.map_plots import calibration_map, shaded_band
 from orthocal.rival_plots import leaderboard
 
 if TYPE_CHECKING:
@@ -25,6 +26,7 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 __all__ = [
+    "audit_forest",
     "before_and_after",
     "budget_curve",
     "calibration_map",
@@ -47,13 +49,21 @@ MOST_COLUMNS = 3
 
 
 def reliability(
-    assessment: Assessment, ax: Axes | None = None, *, title: str | None = None, curve: bool = False, **style: Any
+    assessment: Assessment,
+    ax: Axes | None = None,
+    *,
+    title: str | None = None,
+    curve: bool = False,
+    band: EffectBand | None = None,
+    **style: Any,
 ) -> Axes:
     """Draw estimated against predicted effect, bin by bin, with intervals, the diagonal and the predictions' density.
 
     Thick bars are pointwise intervals, thin ones the simultaneous band: the diagonal should cross all thin bars. `curve` draws
-    the nondecreasing curve with its band instead. Where residuals are not in units of the effect (quantiles, expectiles), they
-    are drawn themselves, against zero. Bins of a ratio effect whose mass is not away from 0 are not drawn, nor bars without end.
+    the nondecreasing curve with its band instead. `band` is shaded behind: it needs no bins, and is for the average effect of
+    people with that prediction, never for a person's own effect. Where residuals are not in units of the effect (quantiles,
+    expectiles), they are drawn themselves, against zero. Bins of a ratio effect whose mass is not away from 0 are not drawn, nor
+    bars without end.
     """
     ax = _axes(ax, (5.2, 5.2))
     if assessment.curve is None:
@@ -61,6 +71,9 @@ def reliability(
     bins = assessment.bins
     style = {"color": ACCENT, "marker": "o", "markersize": 5.5, "linestyle": "none", **style}
     low, high = _limits(assessment)
+    if band is not None:
+        shaded_band(band, np.clip(assessment.predictions, low, high), ax)
+        ax.legend(loc="lower right", bbox_to_anchor=(1, 0.12), frameon=False, fontsize="small")
     ax.axline((low, low), slope=1, color=GREY, linewidth=1, linestyle=(0, (5, 3)), zorder=1)
     if curve:
         fit = assessment.curve
@@ -99,35 +112,6 @@ def overlay(before: Assessment, after: Assessment, ax: Axes | None = None) -> Ax
     ax.plot([], [], color=GREY, marker="s", linestyle="none", label="before")
     ax.plot([], [], color=ACCENT, marker="o", linestyle="none", label="after")
     ax.legend(loc="lower right", frameon=False)
-    return ax
-
-
-def calibration_map(fitted: Map, predictions: Any, ax: Axes | None = None, band: EffectBand | None = None) -> Axes:
-    """Draw what the map does to predictions, against doing nothing; with the band of the average effect where one is given."""
-    ax = _axes(ax, (5.2, 4.4))
-    low, high = float(np.min(predictions)), float(np.max(predictions))
-    grid = np.linspace(low, high, 801)
-    if band is not None:
-        shaded_band(band, predictions, ax)
-    ax.plot(grid, grid, color=GREY, linewidth=1, linestyle=(0, (5, 3)), label="unchanged")
-    ax.plot(grid, fitted.predict(grid), color=ACCENT, linewidth=2, label="map")
-    ax.set(xlabel="prediction", ylabel="calibrated prediction")
-    ax.legend(frameon=False)
-    ax.spines[["top", "right"]].set_visible(False)
-    return ax
-
-
-def shaded_band(band: EffectBand, predictions: Any, ax: Axes | None = None) -> Axes:
-    """Draw the band for the average effect of people with the same prediction; where an end is open, only the other."""
-    ax = _axes(ax, (5.2, 4.4))
-    grid = np.linspace(float(np.min(predictions)), float(np.max(predictions)), 801)
-    low, high = band.interval(grid)
-    label = f"{100 * band.level:g}% band of the average effect\nof people {band.whom}"
-    ax.fill_between(grid, low, high, color=ACCENT, alpha=0.16, linewidth=0, label=label)
-    for end in (low, high):
-        ax.plot(grid, end, color=ACCENT, linewidth=0.8, alpha=0.7)
-    ax.set(xlabel="prediction", ylabel="average effect")
-    ax.spines[["top", "right"]].set_visible(False)
     return ax
 
 
@@ -206,10 +190,12 @@ def survival_curves(assessment: Assessment, ax: Axes | None = None) -> Axes:
     return ax
 
 
-def before_and_after(before: Assessment, after: Assessment, *, title: str | None = None) -> Figure:
-    """Draw two reliability curves side by side on the same scale."""
+def before_and_after(
+    before: Assessment, after: Assessment, *, title: str | None = None, band: EffectBand | None = None
+) -> Figure:
+    """Draw two reliability curves side by side on the same scale; `band`, of predictions before calibration, on the first."""
     figure, axes = plt.subplots(1, 2, figsize=(10.4, 5.6), layout="constrained")
-    reliability(before, axes[0], title="before", color=GREY, marker="s")
+    reliability(before, axes[0], title="before", color=GREY, marker="s", band=band)
     reliability(after, axes[1], title="after calibration")
     on_one_scale(axes, square=before.curve is not None)
     axes[1].set_ylabel("")

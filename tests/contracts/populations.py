@@ -9,6 +9,7 @@ from orthocal import (
     CATE,
     CATT,
     LATE,
+    BoundedCATE,
     CausalDerivative,
     CVaRUnderTreatment,
     ExpectileUnderTreatment,
@@ -225,6 +226,30 @@ def rmst():
     return censored(lived[1] - lived[0])
 
 
+THIRDS = np.array([-2.0, 0.5, 1.5])
+"""Of equal chance: a third of the outcomes lies beyond the quantile at 2/3, and as many below that at 1/3."""
+
+
+def bound():
+    """Rows (x, a, third); strength 2, upper end, so that the ends of thirds count. Quantiles lie between outcomes."""
+    rows = list(itertools.product(range(3), (0, 1), range(3)))
+    x, a, j = (np.array(column) for column in zip(*rows, strict=True))
+    scale = np.where(a == 1, np.array([1.0, 2.0, 0.5])[x], np.array([0.5, 1.0, 1.5])[x])
+    y = np.where(a == 1, MU1[x], MU0[x]) + scale * THIRDS[j]
+    probability = X_SHARE[x] * np.where(a == 1, PI[x], 1 - PI[x]) / 3
+    scales = {"treated": np.array([1.0, 2.0, 0.5])[x], "control": np.array([0.5, 1.0, 1.5])[x]}
+    means = {"treated": MU1[x], "control": MU0[x]}
+    nuisances = {"propensity": PI[x], **{f"outcome_{name}": mean for name, mean in means.items()}}
+    for name, (quantile, tail) in {"treated": (1.0, 1.5), "control": (-0.75, -2.0)}.items():
+        nuisances[f"quantile_{name}"] = means[name] + quantile * scales[name]
+        nuisances[f"tail_{name}"] = means[name] + tail * scales[name]
+    ends = {name: (means[name] + nuisances[f"tail_{name}"]) / 2 for name in means}  # rho at strength 2
+    upper = PI[x] * means["treated"] + (1 - PI[x]) * ends["treated"]
+    lower = (1 - PI[x]) * means["control"] + PI[x] * ends["control"]
+    effect = np.array([(upper - lower)[x == cell][0] for cell in range(3)])
+    return Population(x, probability, y, a, nuisances, effect)
+
+
 POPULATIONS = {
     "cate": (CATE(), cate),
     "late": (LATE(), late),
@@ -237,5 +262,6 @@ POPULATIONS = {
     "expectile": (ExpectileUnderTreatment(0.3), expectile),
     "survival": (SurvivalProbability(3.0, grid=TIMES), survival),
     "rmst": (RestrictedMeanTime(3.0, grid=TIMES), rmst),
+    "bound": (BoundedCATE(2.0, "upper"), bound),
 }
 """Every registered effect, with a population that is exact for it."""

@@ -9,6 +9,7 @@ import pytest
 from orthocal import (
     CATE,
     LATE,
+    BoundedCATE,
     HingeLoss,
     OrthocalError,
     OverlapWarning,
@@ -63,6 +64,13 @@ def test_halving_a_joint_nuisance_error_quarters_the_score(name):
 def test_compliers_are_orthogonal_and_recovered():
     population = populations.late()
     assert check_orthogonality(LATE(target="compliers"), population).passed
+
+
+def test_the_lower_end_is_the_upper_end_of_the_outcome_turned_round():
+    upper = populations.bound()
+    turned = {name: value if name == "propensity" else -value for name, value in upper.nuisances.items()}
+    lower = replace(upper, outcome=-upper.outcome, nuisances=turned, effect=-upper.effect)
+    assert check_orthogonality(BoundedCATE(2.0, "lower"), lower).passed
 
 
 @pytest.mark.parametrize("nuisance", ["propensity", "outcome_control", "outcome_treated"])

@@ -35,11 +35,12 @@ def signature(value):
 
 
 def methods(value):
-    """Return the public methods and properties that a class itself defines."""
+    """Return the public methods and properties that a class, or one of ours that it extends, defines."""
     if not inspect.isclass(value):
         return []
+    ours = [base for base in value.__mro__ if base.__module__.startswith("orthocal")]
     return sorted(
-        name for name in vars(value) if not name.startswith(("_", "set_"))
+        {name for base in ours for name in vars(base) if not name.startswith(("_", "set_"))}
     )  # scikit-learn adds set_..._request
 
 

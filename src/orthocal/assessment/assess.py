@@ -25,13 +25,15 @@ from orthocal.assessment.error import (
     squared_error,
 )
 from orthocal.assessment.linear_test import linear_test
+from orthocal.assessment.omitted_variable import scale_of
 from orthocal.assessment.parts import Average, TestResult
 from orthocal.assessment.pieces import Piece
 from orthocal.assessment.range_test import range_test
 from orthocal.assessment.rate import rate
 from orthocal.assessment.ratios import MeanMass, Shown, against_all, mean_mass
 from orthocal.assessment.records import Assessment, Settings
-from orthocal.assessment.sentences import sensitivity, verdict
+from orthocal.assessment.robustness import robustness_to_bias, with_robustness
+from orthocal.assessment.sentences import verdict
 from orthocal.assessment.status import INCONCLUSIVE, ranking_of, status_of
 from orthocal.assessment.subgroups import judge_groups, subgroups
 from orthocal.assessment.sweeps import (
@@ -160,13 +162,15 @@ def assess_rows(prediction: Any, loss: Loss, settings: Settings) -> Assessment:
     every = as_numbers(prediction, "prediction", len(loss))
     by = {name: as_groups(values, f"by[{name!r}]", len(loss))[loss.weight > 0] for name, values in settings.by.items()}
     prediction, loss = rows_that_count(every, loss)
-    overlap, loss = loss.overlap, without_overlap(loss)
+    overlap, scale, loss = loss.overlap, scale_of(loss.overlap), without_overlap(loss)
     order = settled_order(prediction, loss)  # sorted once, for all that follows
     if not isinstance(order, slice):
         prediction, loss, by = prediction[order], loss[order], {name: values[order] for name, values in by.items()}
+        scale = None if scale is None else scale.of(order)
     del order
     loss = loss.at(prediction)
-    return judge(SortedRows(prediction, loss), settings, subgroups(prediction, loss, by), overlap)
+    found = judge(SortedRows(prediction, loss), settings, subgroups(prediction, loss, by), overlap)
+    return with_robustness(found, prediction, loss, scale, settings)
 
 
 def judge(
@@ -221,7 +225,7 @@ def judge(
         "subgroups": judge_groups(
             groups, settings.bins, level, bins.skewness * float(np.sqrt(bins.columns["n"].mean()))
         ),
-        "sensitivity": sensitivity(interval),
+        "sensitivity": robustness_to_bias(interval, getattr(like, "origin", None)),
         "curve": None if is_constant else monotone_curve(like, columns),
         "overlap": overlap,
         "unit": like.unit,

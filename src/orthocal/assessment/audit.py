@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -11,105 +10,15 @@ from scipy.sparse import csr_array, hstack
 from scipy.stats import norm
 from scipy.stats import t as t_distribution
 
-from orthocal.arrays import Floats
-from orthocal.assessment.linear_test import FEW_UNITS
+from orthocal.arrays import Floats, Labels
+from orthocal.assessment.audit_records import EVERYONE, Audit, AuditedCell
 from orthocal.calibrators.cells import CellFamily, CellMoments, Residuals, families
 from orthocal.calibrators.histogram import uniform_mass_edges
+from orthocal.calibrators.skewness import Skewed, believed_skewness, cautious, clearly_skewed, skewed_all
 from orthocal.errors import OrthocalError, require_at_least, require_inside, require_whole
+from orthocal.group_columns import value_in_words
 from orthocal.losses import Loss
 from orthocal.observations import as_groups, as_numbers
-
-EVERYONE = "all rows"
-LEAST_SKEW = 1e-6
-"""Skewness below which a statistic is left as it is."""
-
-
-@dataclass(frozen=True, kw_only=True)
-class AuditedCell:
-    """What an audit found in one cell: a group, or a group and a range of predictions.
-
-    Parameters
-    ----------
-    column, value : str
-        Of the group; without a column, all rows.
-    range : (float, float) or None
-        Of predictions, closed on the right; None where the whole group is meant.
-    rows : float
-        Effective number of rows (clusters).
-    excess : float
-        By how much predictions are too high on average, in units of the residual.
-    interval : (float, float)
-        Of the excess, simultaneous over all cells.
-    p_value : float
-        Adjusted for all cells.
-    """
-
-    column: str
-    value: str
-    range: tuple[float, float] | None
-    rows: float
-    excess: float
-    interval: tuple[float, float]
-    p_value: float
-
-    @property
-    def name(self) -> str:
-        """The cell in words."""
-        group = f"{self.column} = {self.value}" if self.column else EVERYONE
-        if self.range is None:
-            return group
-        low, high = self.range
-        if np.isinf(low):
-            return f"{group}, predictions up to {high:.3g}"
-        return f"{group}, predictions above {low:.3g}" + ("" if np.isinf(high) else f", up to {high:.3g}")
-
-    def __str__(self) -> str:
-        sign = 1.0 if self.excess >= 0 else -1.0
-        low, high = sorted(sign * end for end in self.interval)
-        side = "high" if self.excess >= 0 else "low"
-        return f"{self.name}: too {side} by {abs(self.excess):.3g} ({low:.3g} to {high:.3g})"
-
-
-@dataclass(frozen=True, kw_only=True)
-class Audit:
-    """Whether a prediction is calibrated in every named subgroup.
-
-    Parameters
-    ----------
-    cells : tuple of AuditedCell
-        The most surprising first.
-    p_value : float
-        Of the hypothesis that no cell is off.
-    level : float
-        Of confidence.
-    draws : int
-        Of the multiplier bootstrap.
-
-    Examples
-    --------
-    >>> from orthocal import Audit
-    >>> from orthocal.assessment.audit import AuditedCell
-    >>> cell = AuditedCell(
-    ...     column="age", value="over 60", range=None, rows=900.0, excess=3.1, interval=(1.2, 5.0), p_value=0.002
-    ... )
-    >>> print(Audit(cells=(cell,), p_value=0.002, level=0.95, draws=9999))
-    1 of 1 cells are off (p = 0.002, adjusted for all cells).
-      age = over 60: too high by 3.1 (1.2 to 5)
-    """
-
-    cells: tuple[AuditedCell, ...]
-    p_value: float
-    level: float
-    draws: int
-
-    @property
-    def found(self) -> tuple[AuditedCell, ...]:
-        """The cells that are off, by adjusted p-values."""
-        return tuple(cell for cell in self.cells if cell.p_value <= 1 - self.level)
-
-    def __str__(self) -> str:
-        head = f"{len(self.found)} of {len(self.cells)} cells are off (p = {self.p_value:.3g}, adjusted for all cells)."
-        return "\n".join([head, *(f"  {cell}" for cell in self.found)])
 
 
 def audit(
@@ -158,25 +67,46 @@ def audit(
     >>> loss = QuadraticLoss(effect + rng.standard_normal(4000), np.ones(4000))
     >>> print(audit(effect + (group == "women over 60"), loss, {"who": group}, bins=1))
     2 of 3 cells are off (p = 0.0001, adjusted for all cells).
-      who = women over 60: too high by 1.04 (0.925 to 1.16)
-      all rows: too high by 0.0847 (0.0463 to 0.123)
+      who = women over 60: too high by 1.04 (0.926 to 1.16)
+      all rows: too high by 0.0847 (0.0464 to 0.123)
     """
-    require_whole(bins, 1, "bins")
-    require_whole(draws, 1, "draws")
-    require_inside(level, 0, 1, "level")
-    require_at_least(smallest, 2, "smallest")
+    plan = AuditPlan(bins, smallest, level, draws, random_state)
+    columns = {name: as_groups(given, f"groups[{name!r}]", len(loss)) for name, given in groups.items()}
+    return audited(as_numbers(prediction, "prediction", len(loss)), loss, columns, plan)
+
+
+class AuditPlan(NamedTuple):
+    """How an audit is made; `phrased` names the columns whose labels are whole phrases."""
+
+    bins: int = 5
+    smallest: float = 30
+    level: float = 0.95
+    draws: int = 9999
+    random_state: Any = 0
+    phrased: frozenset[str] = frozenset()
+
+    def require_sense(self) -> None:
+        """Settings lie where they make sense."""
+        require_whole(self.bins, 1, "bins")
+        require_whole(self.draws, 1, "draws")
+        require_inside(self.level, 0, 1, "level")
+        require_at_least(self.smallest, 2, "smallest")
+
+
+def audited(prediction: Floats, loss: Loss, groups: Mapping[str, Labels], plan: AuditPlan) -> Audit:
+    """Test whether predictions are calibrated in groups; see `audit`."""
+    plan.require_sense()
     rows = np.flatnonzero(loss.weight > 0)
-    values = as_numbers(prediction, "prediction", len(loss))[rows]
-    columns = {name: as_groups(given, f"groups[{name!r}]", len(loss))[rows] for name, given in groups.items()}
+    values, columns = prediction[rows], {name: labels[rows] for name, labels in groups.items()}
     loss = loss[rows].at(values)
-    edges = uniform_mass_edges(values, loss.weight, bins)
+    edges = uniform_mass_edges(values, loss.weight, plan.bins)
     residuals = Residuals.of(values, loss, edges)
     tested = [
-        _tested(family, found, residuals, smallest)
+        _tested(family, found, residuals, plan.smallest)
         for column in families(columns, len(rows), edges)
         for family, found in residuals.moments(column)
     ]
-    return _judged(tested, level, draws, np.random.default_rng(random_state))
+    return _judged(tested, plan, clearly_skewed(residuals))
 
 
 class CellTests(NamedTuple):
@@ -200,51 +130,56 @@ def _tested(family: CellFamily, found: CellMoments, rows: Residuals, smallest: f
     return CellTests(family, which, CellMoments(*(one[which] for one in found)), noise[:, which])
 
 
-def _judged(tested: Sequence[CellTests], level: float, draws: int, rng: np.random.Generator) -> Audit:
+class Statistics(NamedTuple):
+    """Of each cell: the size of its t statistic, its standard error, its degrees of freedom, and the skewness taken out."""
+
+    score: Floats
+    error: Floats
+    free: Floats
+    skewness: Floats
+    is_sure: bool
+    """Whether residuals are clearly skewed; if not, the smaller statistic counts, and intervals are as wide as both."""
+
+    @classmethod
+    def of(cls, found: CellMoments, noise: csr_array, skewed: Skewed | None) -> Statistics:
+        """From what was found in the cells and each unit's part of their noise."""
+        free = found.units - 1
+        if skewed is not None:
+            error, skewness = skewed.errors(found), skewed.skewness / np.sqrt(found.units)
+            return cls(skewed.without(found.mean / error, found.units), error, free, skewness, True)
+        cubes = np.asarray(noise.power(3).sum(axis=0), dtype=np.float64).ravel()
+        error, skewness = np.sqrt(found.variance) / found.mass, believed_skewness(cubes, found.variance, found.units)
+        return cls(cautious(found.mean / error, skewness), error, free, skewness, False)
+
+    def reaches(self, critical: float) -> tuple[Floats, Floats]:
+        """Return how far intervals reach down and up, given the critical value of a normal number."""
+        reach = np.asarray(t_distribution.isf(norm.sf(critical), self.free))
+        lower, upper = skewed_all(-reach, self.skewness), skewed_all(reach, self.skewness)
+        if not self.is_sure:
+            lower, upper = np.minimum(-reach, lower), np.maximum(reach, upper)
+        return lower * self.error, upper * self.error
+
+
+def _judged(tested: Sequence[CellTests], plan: AuditPlan, skewed: Skewed | None) -> Audit:
     """Return what the largest statistic says of each cell."""
     found = CellMoments(*(np.concatenate(parts) for parts in zip(*(one.found for one in tested), strict=True)))
     if not len(found.mass):
         raise OrthocalError("No cell has enough rows to be tested. Use fewer groups or bins, or a smaller `smallest`.")
-    error, free = np.sqrt(found.variance) / found.mass, found.units - 1
     noise = hstack([one.noise for one in tested]).tocsr()
-    skewness = _skewness_of(noise, found.units)
-    plain = found.mean / error
-    # The smaller of both: where tails are heavy, what looks like skewness is a few large rows.
-    score = np.minimum(np.abs(plain), np.abs(_unskewed_all(plain, skewness)))
-    normal = -norm.ppf(np.exp(np.maximum(t_distribution.logsf(score, free), -700.0)))
-    largest = _largest(noise, draws, rng)
-    p_values = (1 + draws - np.searchsorted(largest, normal, side="left")) / (1 + draws)
-    reach = np.asarray(t_distribution.isf(norm.sf(np.quantile(largest, level)), free))
-    lower = np.minimum(-reach, _skewed_all(-reach, skewness)) * error
-    upper = np.maximum(reach, _skewed_all(reach, skewness)) * error
+    own = Statistics.of(found, noise, skewed)
+    normal = -norm.ppf(np.exp(np.maximum(t_distribution.logsf(own.score, own.free), -700.0)))
+    largest = _largest(noise, plan.draws, np.random.default_rng(plan.random_state))
+    p_values = (1 + plan.draws - np.searchsorted(largest, normal, side="left")) / (1 + plan.draws)
+    lower, upper = own.reaches(float(np.quantile(largest, plan.level)))
     places = [(one.family, int(cell)) for one in tested for cell in one.which]
     cells = []
-    for k in np.argsort(-normal, kind="stable"):
-        excess, where = -float(found.mean[k]), _where(*places[k])
+    for k in np.argsort(-normal, kind="stable").tolist():
+        excess, (family, cell) = -float(found.mean[k]), places[k]
         ends = (excess + float(lower[k]), excess + float(upper[k]))
+        where = _where(family, cell, plan.phrased)
         rows, p_value = float(found.units[k]), float(p_values[k])
         cells.append(AuditedCell(**where, rows=rows, excess=excess, interval=ends, p_value=p_value))
-    return Audit(cells=tuple(cells), p_value=float(p_values.min()), level=level, draws=draws)
-
-
-def _skewness_of(noise: csr_array, units: Floats) -> Floats:
-    """Return the skewness of each cell's sum; that of few units is mostly chance, and is drawn to the mean of all cells."""
-    cubes, squares = (np.asarray(noise.power(power).sum(axis=0)).ravel() for power in (3, 2))
-    own = cubes / squares**1.5 * np.sqrt(units)
-    believed = units / (units + FEW_UNITS)
-    return np.asarray((believed * own + (1 - believed) * np.average(own, weights=units)) / np.sqrt(units))
-
-
-def _unskewed_all(t: Floats, skewness: Floats) -> Floats:
-    """Return t statistics without the skewness of what they are sums of: Hall's (1992) transformation, as in the linear test."""
-    return np.asarray(t + skewness * t**2 / 3 + skewness**2 * t**3 / 27 + skewness / 6)
-
-
-def _skewed_all(value: Floats, skewness: Floats) -> Floats:
-    """Return the t statistics whose transformation has these values."""
-    safe = np.where(np.abs(skewness) < LEAST_SKEW, 1.0, skewness)
-    back = 3 / safe * (np.cbrt(1 + safe * (value - safe / 6)) - 1)
-    return np.where(np.abs(skewness) < LEAST_SKEW, value, back)
+    return Audit(cells=tuple(cells), p_value=float(p_values.min()), level=plan.level, draws=plan.draws)
 
 
 def _largest(noise: csr_array, draws: int, rng: np.random.Generator) -> Floats:
@@ -256,12 +191,13 @@ def _largest(noise: csr_array, draws: int, rng: np.random.Generator) -> Floats:
     return np.sort(np.abs(rng.standard_normal((draws, len(root))) @ root.T).max(axis=1))
 
 
-def _where(family: CellFamily, cell: int) -> dict[str, Any]:
+def _where(family: CellFamily, cell: int, phrased: frozenset[str]) -> dict[str, Any]:
     """Return the group and the range of predictions of a cell."""
     group, place = divmod(cell, family.shape[1])
     ends = np.concatenate([[-np.inf], family.edges, [np.inf]]).tolist()
+    words = value_in_words(family.values[group]) if family.values else EVERYONE
     return {
         "column": family.column,
-        "value": str(family.values[group]) if family.values else "",
+        "group": words if not family.values or family.column in phrased else f"{family.column} = {words}",
         "range": (ends[place], ends[place + 1]) if len(family.edges) else None,
     }

@@ -92,6 +92,11 @@ class EffectBand:
         values = as_numbers(calibrated, "calibrated", len(low))
         return float(np.mean((values < low) | (values > high)))
 
+    def crossed(self, prediction: Any) -> float:
+        """Return the share of predictions at which the lower end is above the upper: the average effect falls there."""
+        low, high = self.interval(prediction)
+        return float(np.mean(low > high))
+
     def to_dict(self) -> dict[str, Any]:
         """Return plain numbers and lists, ready for JSON; an open end is None."""
         ends = {name: getattr(self, name).to_dict() for name in ("lower", "upper")}

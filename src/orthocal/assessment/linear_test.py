@@ -14,10 +14,9 @@ from orthocal.arrays import Floats, Integers, is_nearly_constant
 from orthocal.assessment.parts import Coefficient, LinearPredictor, TestResult
 from orthocal.assessment.pieces import Piece
 from orthocal.assessment.sweeps import Question, Rows, Stage, cluster_sums, count_effective, merged
+from orthocal.calibrators.skewness import FEW_UNITS
 
 ROUNDING = 1e-12
-FEW_UNITS = 100
-"""Effective number of rows or clusters whose skewness is believed by half: that of fewer is mostly chance."""
 MOST_SKEW = 0.3
 """Skewness of the statistic beyond which too much of it would be left."""
 LEAST_SPREAD = 1e-3

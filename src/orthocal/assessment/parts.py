@@ -155,19 +155,26 @@ class Check:
         return " ".join(filter(None, [f"{self.result}: {self.name}{figure}.", self.sentence, self.advice]))
 
 
-@dataclass(frozen=True)
-class Sensitivity:
-    """Unmeasured confounding (or a failed exclusion) that would overturn the verdict.
+@dataclass(frozen=True, kw_only=True)
+class Robustness:
+    """How strong unmeasured confounding (or a failed exclusion) would have to be to overturn the verdict.
 
     Parameters
     ----------
-    bias : float
-        Root mean square, over people, of the bias in estimated effects given the prediction.
     text : str
+    bias : float or None
+        Root mean square, over people, of the bias in estimated effects given the prediction; None where treatment was assigned
+        with known probabilities, so that there is none.
+    error, average : float or None
+        Robustness values: the share, of the outcome's variance that is left and of the variance of the treatment weights alike,
+        that an unmeasured confounder must explain for the interval of the error, or of the average effect, to reach 0. None where
+        it does already, and for effects other than the CATE.
     """
 
-    bias: float
     text: str
+    bias: float | None = None
+    error: float | None = None
+    average: float | None = None
 
 
 @dataclass(frozen=True, eq=False)

@@ -19,7 +19,7 @@ from orthocal.assessment.parts import (
     Group,
     LinearPredictor,
     Rate,
-    Sensitivity,
+    Robustness,
     TestResult,
     Value,
 )
@@ -107,7 +107,7 @@ class Assessment:
         When a cost was given.
     subgroups : tuple of Group
         When they were named.
-    sensitivity : Sensitivity
+    sensitivity : Robustness
     curve : Curve or None
         Of quadratic losses.
     overlap : Overlap or None
@@ -161,7 +161,7 @@ class Assessment:
     rate: Rate | None
     value: Value | None
     subgroups: tuple[Group, ...]
-    sensitivity: Sensitivity
+    sensitivity: Robustness
     curve: Curve | None
     overlap: Overlap | None
     unit: str

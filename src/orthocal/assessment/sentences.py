@@ -8,7 +8,6 @@ from typing import Any
 import numpy as np
 
 from orthocal.arrays import Booleans
-from orthocal.assessment.parts import Sensitivity
 from orthocal.assessment.records import Assessment, Comparison
 from orthocal.assessment.status import CALIBRATED, INCONCLUSIVE, SHARE, is_rejected, rejected_subgroups, rejections
 from orthocal.formats import between, number, off_by, percent, whole
@@ -134,22 +133,6 @@ def _where(numbers: Mapping[str, Any]) -> list[str]:
 def _run(flags: Booleans) -> int:
     """How many flags are set before the first that is not."""
     return int(np.argmin(flags)) if not flags.all() else len(flags)
-
-
-def sensitivity(interval: tuple[float, float]) -> Sensitivity:
-    """Return how strong unmeasured confounding would have to be to overturn the verdict.
-
-    A bias b(X) in the estimated effects moves every bin's mean by the mean of b there, hence the error by at most the root mean
-    square of b given the prediction (mathematics 10.6).
-    """
-    low, high = interval
-    if low > 0:
-        shift = f"shifts the estimated effects by {number(low)} (root mean square)"
-        text = f"Unmeasured confounding that {shift} could explain all of this error."
-    else:
-        hidden = f"if it shifts them by {number(high)}, an error of {number(2 * high)} would fit the data"
-        text = f"Unmeasured confounding of the estimated effects could hide an error: {hidden}."
-    return Sensitivity(low if low > 0 else high, text)
 
 
 def story(before: Assessment, after: Assessment, comparison: Comparison) -> str:

@@ -9,7 +9,7 @@ import numpy as np
 
 from orthocal.arrays import Floats, Integers, group_sums, step_of
 from orthocal.errors import OrthocalError
-from orthocal.group_maps import codes_of, is_known
+from orthocal.group_columns import codes_of, is_known
 from orthocal.losses import Loss
 from orthocal.observations import as_groups
 
@@ -96,6 +96,14 @@ class Residuals(NamedTuple):
             whole = cluster_squares(wholes.cells(self.place), self, groups)
         found = [(wholes, CellMoments.of(whole)), (family, CellMoments.of(sums))]
         return found[: 2 if bins > 1 else 1]
+
+    def by_unit(self) -> tuple[Floats, Floats]:
+        """Return the residual and the mass of each row, or of each cluster."""
+        residual, mass = self.terms[:2]
+        if self.clusters is None:
+            return residual, mass
+        several = int(self.clusters.max()) + 1
+        return group_sums(self.clusters, residual, several), group_sums(self.clusters, mass, several)
 
 
 def families(groups: Mapping[str, Any], n: int, edges: Floats) -> list[CellFamily]:

@@ -12,13 +12,15 @@ from sklearn.base import BaseEstimator
 from orthocal.arrays import Floats
 from orthocal.calibrators.cells import CellFamily, CellMoments, Residuals, families
 from orthocal.calibrators.histogram import uniform_mass_edges
+from orthocal.calibrators.skewness import Skewed, clearly_skewed
 from orthocal.errors import OrthocalError, require_at_least, require_whole
 from orthocal.group_maps import GroupMap, GroupShifts
 from orthocal.losses import Loss, total_mass
 from orthocal.observations import as_groups, as_numbers
 
 CHANCE = 0.04
-"""Chance that anything is changed in a multicalibrated model, by Bonferroni's bound over all cells; 0.01 is left for skewness."""
+"""Chance that anything is changed in a multicalibrated model, by Bonferroni's bound over all cells; 0.01 is left for means of few
+rows, which are not quite normal."""
 MOST_STEPS = 10_000
 
 
@@ -122,7 +124,8 @@ class Multicalibrator(BaseEstimator):  # type: ignore[misc]
         found = [pair for family in cells for pair in rows.moments(family)]
         looked = [one.units[: family.groups * family.shape[1]] for family, one in found]
         total = sum(int((units >= self.smallest).sum()) for units in looked)
-        gate = Gate(self.tolerance, self.smallest, total_mass(loss), max(total, 1), 0.0)
+        skewed = None if self.tolerance is not None else clearly_skewed(rows)
+        gate = Gate(self.tolerance, self.smallest, total_mass(loss), max(total, 1), 0.0, skewed)
         least = min(float(gate.squares(one).min()) for _, one in found)
         return gate._replace(least=float(np.sqrt(least)))
 
@@ -135,6 +138,7 @@ class Gate(NamedTuple):
     mass: float
     cells: int
     least: float
+    skewed: Skewed | None
 
     def squares(self, found: CellMoments) -> Floats:
         """Return the squared tolerance of each cell; infinite in cells that are too small or without mass."""
@@ -143,9 +147,19 @@ class Gate(NamedTuple):
         if self.tolerance is not None:
             squares[able] = self.tolerance**2
             return squares
-        critical = t_distribution.isf(CHANCE / 2 / self.cells, found.units[able] - 1)
-        squares[able] = critical**2 * found.variance[able] / found.mass[able] / self.mass
+        own = CellMoments(*(one[able] for one in found))
+        critical = t_distribution.isf(CHANCE / 2 / self.cells, own.units - 1)
+        squares[able] = (critical * self._errors(own)) ** 2 * own.mass / self.mass
         return np.asarray(np.maximum(squares, self.least**2))
+
+    def _errors(self, found: CellMoments) -> Floats:
+        """Return standard errors of mean residuals; where residuals are skewed, larger by what that adds to the statistic."""
+        if self.skewed is None:
+            return np.asarray(np.sqrt(found.variance) / found.mass)
+        errors = self.skewed.errors(found)
+        plain = np.abs(found.mean) / errors
+        score = np.minimum(plain, self.skewed.without(found.mean / errors, found.units))
+        return errors * np.divide(plain, score, out=np.ones(len(plain)), where=score > 0)
 
 
 def require_quadratic(prediction: Floats, loss: Loss) -> None:

@@ -13,6 +13,7 @@ from typing import Annotated, Any, cast
 import typer
 
 from orthocal import __version__
+from orthocal.cli.audit_options import AuditOptions
 from orthocal.cli.decide_options import ChooseOptions, PolicyOptions
 from orthocal.cli.options import (
     ApplyOptions,
@@ -52,6 +53,7 @@ COMMANDS: dict[str, tuple[type, tuple[str, ...]]] = {
         (
             "orthocal calibrate trial.csv --outcome y --treatment a --prediction tau --covariates age,sex --propensity 1/2",
             "orthocal calibrate trial.parquet --outcome y --treatment a --prediction tau --covariates all --dry-run",
+            "orthocal calibrate trial.csv --outcome y --treatment a --prediction tau --covariates age,sex --within sex,age",
             "orthocal calibrate mail.csv --outcome visit --treatment sent --control no --arm a=tau_a --arm b=tau_b --exclude id",
         ),
     ),
@@ -60,6 +62,13 @@ COMMANDS: dict[str, tuple[type, tuple[str, ...]]] = {
         (
             "orthocal assess trial.csv --outcome y --treatment a --prediction tau1 --prediction tau2 --covariates all",
             "orthocal assess trial.csv --outcome y --treatment a --prediction tau --exclude id --fail-if miscalibrated --json",
+        ),
+    ),
+    "orthocal.cli.audit:audit": (
+        AuditOptions,
+        (
+            "orthocal audit trial.csv --outcome y --treatment a --prediction tau --covariates all --within sex,age,sex:age",
+            "orthocal audit trial.csv --outcome y --treatment a --prediction tau --covariates age,sex --discover",
         ),
     ),
     "orthocal.cli.decide:choose": (

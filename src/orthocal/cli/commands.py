@@ -93,9 +93,13 @@ def calibrate(options: CalibrateOptions) -> None:
     study.questions.require_redraws(options.redraws)
     study.questions.require_predictions()
     by_named(study, options)
+    within = within_of(options.within, study.rows.columns)
+    if within is not None:
+        study.questions.groups_named(within)
     with source.running():
         words = {
             **plan_of(study, options, source, 1 + options.redraws),
+            **({} if options.within is None else {"subgroups put right": options.within}),
             **words_of_map(options.method, study.rows.counted(holdout), holdout),
         }
         if announced({**words, "output": str(options.out)}, options.dry_run, as_json):
@@ -107,6 +111,7 @@ def calibrate(options: CalibrateOptions) -> None:
                     options.method,
                     holdout=holdout,
                     by=by_of(options),
+                    within=within,
                     decisions=options.decisions,
                     redraws=options.redraws,
                     **options.of(VERDICT),
@@ -131,6 +136,8 @@ def assess(options: AssessOptions) -> None:
     study = study_of(options, source.data, source.kind)
     study.questions.require_redraws(options.redraws)
     study.questions.require_predictions()
+    if options.sensitivity:
+        study.questions.require_sensitivity()
     by_named(study, options)
     with source.running():
         words = plan_of(study, options, source, 1 + options.redraws)
@@ -139,9 +146,12 @@ def assess(options: AssessOptions) -> None:
         with results.written() as folder:
             with learning(1 + options.redraws):
                 verdicts = study.assess(by=by_of(options), redraws=options.redraws, **options.of(VERDICT))
+                strengths = study.sensitivity(**options.of(VERDICT)) if options.sensitivity else {}
             title = f"Effect of {options.treatment} on {options.outcome}"
-            record = write_assessments(verdicts, folder, title, words)
+            record = write_assessments(verdicts, folder, title, words, strengths)
     typer.echo(found_in_words(verdicts), err=as_json)
+    for name, one in strengths.items():
+        typer.echo(f"{name}: sensitivity to unmeasured confounding\n{one}\n", err=as_json)
     print_files(options.out, err=as_json)
     print_json(record, as_json)
     fail_if(statuses_of(verdicts), options.fail_if)
@@ -187,6 +197,13 @@ def plan_of(study: Study, options: Options, source: Any, draws: int) -> dict[str
 def by_of(options: Options) -> list[str] | None:
     """Return the columns of subgroups."""
     return None if options.by is None else split_names(options.by)
+
+
+def within_of(text: str | None, there: Sequence[str]) -> list[str | list[str]] | None:
+    """Return columns of subgroups that were given by comma; those joined by a colon mean their intersections."""
+    if text is None:
+        return None
+    return [name if name in there or ":" not in name else name.split(":") for name in split_names(text)]
 
 
 def by_named(study: Study, options: Options) -> None:

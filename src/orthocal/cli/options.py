@@ -44,6 +44,10 @@ Prediction = Annotated[
 Holdout = Annotated[
     str, option("--holdout", "Share of rows kept for the verdict, or a column of 1 and 0; 0 turns it off.")
 ]
+Within = Annotated[
+    str | None,
+    option("--within", "Columns of subgroups by comma, of numbers ranges; sex:age means their intersections.", COLUMNS),
+]
 Overwrite = Annotated[bool, option("--overwrite", "Replace the file if it exists.")]
 MapFile = Annotated[Path, typer.Argument(metavar="MAP", help="Map file written by calibrate.", show_default=False)]
 Seed = Annotated[int, option("--seed", "Seed of folds and learners.", LEARNING)]
@@ -168,13 +172,7 @@ class Options:
     )
     seed: Seed = 0
     jobs: Jobs = -1
-    engine: Annotated[
-        str,
-        option(
-            "--engine",
-            "memory, local for files larger than that, or dask; auto: local where files take more than a quarter of the memory.",
-        ),
-    ] = "auto"
+    engine: Annotated[str, option("--engine", "memory, local or dask; auto: local where files are large.")] = "auto"
     scheduler: Annotated[
         str | None,
         option("--scheduler", "Address of a Dask scheduler; processes of this machine if left out.", ENGINE),
@@ -225,12 +223,14 @@ class CalibrateOptions(Options):
         bool, option("--decisions", "Several arms: calibrate the gain promised for the arm that is chosen, too.")
     ] = False
     holdout: Holdout = "0.3"
+    within: Within = None
 
 
 @dataclass(frozen=True, kw_only=True)
 class AssessOptions(Options):
     """Judge one or more columns of predicted effects."""
 
+    sensitivity: Annotated[bool, option("--sensitivity", "Say what unmeasured confounding could change.")] = False
     out: Out = Path("orthocal-assess")
 
 

@@ -19,6 +19,7 @@ from orthocal.files.tables import file_names
 from orthocal.mapfile import write_text
 from orthocal.reporting.calibrations import checks_in_words
 from orthocal.reporting.page import report
+from orthocal.sensitivity import Sensitivity
 from orthocal.study import ArmsAssessment, ArmsCalibration, Calibration
 
 ALWAYS = ("report.html", "map.json", "assessment.json")
@@ -74,13 +75,16 @@ def statuses_of(found: Any) -> list[str]:
     return [found.status] if hasattr(found, "status") else [one.status for one in found.values()]
 
 
-def write_assessments(found: Any, folder: Path, title: str, how: Mapping[str, str]) -> dict[str, Any]:
+def write_assessments(
+    found: Any, folder: Path, title: str, how: Mapping[str, str], strengths: Mapping[str, Sensitivity]
+) -> dict[str, Any]:
     """Write the report, the verdicts as JSON, which is returned, and a picture of each."""
     verdicts = verdicts_of(found)
     record: dict[str, Any] = (
         found.to_dict() if hasattr(found, "to_dict") else {name: one.to_dict() for name, one in found.items()}
     )
-    report(verdicts, folder / "report.html", title=title, how=how)
+    record |= {"sensitivity": {name: one.to_dict() for name, one in strengths.items()}} if strengths else {}
+    report(verdicts, folder / "report.html", title=title, how=how, sensitivity=strengths)
     write_json(record, folder / "assessment.json")
     for file, (name, verdict) in zip(pictures(verdicts), verdicts.items(), strict=True):
         draw(verdict, folder / file, name)
@@ -101,7 +105,7 @@ def write_pictures(done: Any, folder: Path, title: str) -> None:
     draw(done.before, folder / "before.png", title)
     if done.after is not None:
         draw(done.after, folder / "after.png", title)
-        plots.before_and_after(done.before, done.after, title=_plain(title)).savefig(
+        plots.before_and_after(done.before, done.after, title=_plain(title), band=done.band_or_none).savefig(
             folder / "before-after.png", dpi=150
         )
 

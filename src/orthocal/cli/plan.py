@@ -17,7 +17,7 @@ from orthocal.nuisances import Nuisance
 from orthocal.nuisances.learners import choose_learners
 from orthocal.nuisances.wrapped import bare
 from orthocal.study import Study
-from orthocal.study.calibration import contrast_of
+from orthocal.study.calibrating import contrast_of
 
 if TYPE_CHECKING:
     from pyarrow import DataType

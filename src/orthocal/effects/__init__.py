@@ -12,6 +12,7 @@ from typing import Any, Protocol, cast, runtime_checkable
 import numpy as np
 
 from orthocal.arrays import Labels
+from orthocal.effects.bound import BoundedCATE
 from orthocal.effects.cate import CATE
 from orthocal.effects.catt import CATT
 from orthocal.effects.custom import PseudoOutcome
@@ -33,6 +34,7 @@ __all__ = [
     "CATT",
     "EFFECTS",
     "LATE",
+    "BoundedCATE",
     "CVaRUnderTreatment",
     "CausalDerivative",
     "Effect",
@@ -111,6 +113,7 @@ EFFECTS: dict[str, type[Any]] = {
     "expectile": ExpectileUnderTreatment,
     "survival": SurvivalProbability,
     "rmst": RestrictedMeanTime,
+    "bound": BoundedCATE,
 }
 
 

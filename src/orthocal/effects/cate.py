@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, ClassVar
 
 import numpy as np
@@ -19,6 +19,7 @@ from orthocal.effects.arms import (
     require_levels,
     strata_of,
 )
+from orthocal.effects.bound import BoundedCATE
 from orthocal.effects.description import DIFFERENCE, Equivariance, Words
 from orthocal.losses import ArmScores, Loss, QuadraticLoss
 from orthocal.nuisances import Fitted, Nuisance
@@ -92,8 +93,13 @@ class CATE:
         mu1, mu0 = fitted["outcome_treated"], fitted["outcome_control"]
         chi = pseudo_outcome(observations.outcome, treated, control, pi1, pi0, mu1, mu0)
         overlap = overlap_of({"treated": (treated, pi1), "control": (control, pi0)}, fitted, observations.weight)
-        weight = observations.weight
+        residual = np.where(treated, observations.outcome - mu1, np.where(control, observations.outcome - mu0, 0.0))
+        weight, overlap = observations.weight, replace(overlap, residual=residual)
         return QuadraticLoss(weight * chi, weight, weight, observations.groups, overlap)
+
+    def bounded(self, strength: float, side: str) -> BoundedCATE:
+        """Return an end of the interval that unmeasured confounding of a strength allows."""
+        return BoundedCATE(strength, side, self.arm, self.control)
 
     def reach(self, nuisances: Mapping[str, Floats], low: float, high: float) -> tuple[Floats, float]:
         """Return the width of each row's pseudo-outcome over treatments and outcomes within `low` and `high`; of the effect."""

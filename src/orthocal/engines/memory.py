@@ -8,7 +8,6 @@ from functools import cached_property
 from typing import Any, cast
 
 import numpy as np
-from sklearn.base import clone
 
 from orthocal.arrays import Booleans, Floats, Integers
 from orthocal.assessment import Assessment, Comparison, assess, compare
@@ -16,8 +15,10 @@ from orthocal.assessment.assess import assess_rows
 from orthocal.assessment.records import Settings
 from orthocal.calibration.effect_models import prediction_of, warn_if_trained_on
 from orthocal.calibration.schemes import fit_calibrator
-from orthocal.calibrators import Calibrator, Constant
+from orthocal.calibrators import Calibrator
+from orthocal.calibrators.within import GroupsWithin
 from orthocal.effects import CATE, Effect
+from orthocal.engines.memory_trial import MemoryTrial, map_with_groups, values_of
 from orthocal.engines.protocol import require_both_sides, require_share
 from orthocal.errors import OrthocalError
 from orthocal.events import require_use_of_event
@@ -129,14 +130,26 @@ class MemoryEngine:
         return fitted, judged
 
     def trial(
-        self, prediction: Floats, method: str | Calibrator, holdout: float | Booleans, by: Mapping[str, Any]
+        self,
+        prediction: Floats,
+        method: str | Calibrator,
+        holdout: float | Booleans,
+        by: Mapping[str, Any],
+        within: GroupsWithin | None = None,
     ) -> MemoryTrial:
-        """Fit a map on the rows that are not held out."""
+        """Fit a map on the rows that are not held out, with shifts of groups after it where groups are given."""
         fitted, judged = self.sides(holdout)
-        calibrator = self._fitted(method, prediction, self.learnt, fitted)
+        calibrator = self.fitted(method, prediction, self.learnt, fitted)
         groups = {name: as_groups(values, name, len(self))[judged] for name, values in by.items()}
         return MemoryTrial(
-            engine=self, calibrator=calibrator, prediction=prediction, rows=fitted, judged=judged, by=groups
+            engine=self,
+            calibrator=calibrator,
+            map=self._with_groups(calibrator, prediction, self.learnt, fitted, within),
+            prediction=prediction,
+            rows=fitted,
+            judged=judged,
+            by=groups,
+            within=within,
         )
 
     def judge(self, prediction: Floats, settings: Settings) -> Assessment:
@@ -155,7 +168,12 @@ class MemoryEngine:
         return compare(one, other, self.learnt.loss, level=settings.level, cost=settings.cost, rivals=rivals)
 
     def errors_again(
-        self, prediction: Floats, method: str | Calibrator, holdout: float | Booleans, times: int
+        self,
+        prediction: Floats,
+        method: str | Calibrator,
+        holdout: float | Booleans,
+        times: int,
+        within: GroupsWithin | None = None,
     ) -> list[tuple[float, float]]:
         """Return the errors of the whole job done again with other draws of the folds; none where nothing is learnt."""
         if self.learnt.fold is None:
@@ -164,8 +182,11 @@ class MemoryEngine:
         found = []
         for time in range(1, times + 1):
             learnt = self._learnt(self.recipe.again(time))
-            after, loss = self._fitted(method, prediction, learnt, fitted).map_.predict(prediction), learnt.loss[judged]
-            errors = (assess(values[judged], loss, draws=1).error for values in (prediction, after))
+            base = self.fitted(method, prediction, learnt, fitted).map_
+            after = values_of(
+                map_with_groups(base, prediction, learnt.loss, fitted, within), prediction, judged, within
+            )
+            errors = (assess(values, learnt.loss[judged], draws=1).error for values in (prediction[judged], after))
             found.append(cast("tuple[float, float]", tuple(errors)))
         return found
 
@@ -174,7 +195,18 @@ class MemoryEngine:
         rows = replace(self.observations, prediction=np.zeros(len(self)))
         return replace(learn_cross(self.effect, rows, self.X, self.nuisances, self.folds, recipe), prediction=None)
 
-    def _fitted(self, method: Any, prediction: Floats, learnt: Orthogonal, rows: Integers | None) -> Calibrator:
+    def _with_groups(
+        self, base: Calibrator, prediction: Floats, learnt: Orthogonal, rows: Integers, within: GroupsWithin | None
+    ) -> Map:
+        """Return a map with shifts of groups; one that was chosen from the data may be left out of it."""
+        if within is None or not hasattr(base, "choose"):
+            return map_with_groups(base.map_, prediction, learnt.loss, rows, within)
+        half = replace(learnt, prediction=prediction).map_fold % 2
+        both = half if len(np.unique(half[rows])) > 1 else None
+        return map_with_groups(base.map_, prediction, learnt.loss, rows, within, both)
+
+    def fitted(self, method: Any, prediction: Floats, learnt: Orthogonal, rows: Integers | None) -> Calibrator:
+        """Return the calibrator fitted on some rows, or on all."""
         every = replace(learnt, prediction=prediction)
         own: Any = slice(None) if rows is None else rows
         loss: Loss = learnt.loss if rows is None else learnt.loss[rows]
@@ -192,62 +224,3 @@ def require_scores(effect: Any) -> None:
 def _require_whole_clusters(held: Booleans, groups: Integers | None) -> None:
     if groups is not None and len(np.unique(groups * 2 + held)) > len(np.unique(groups)):
         raise OrthocalError("`holdout` as given must keep clusters whole; at least one cluster is divided.")
-
-
-@dataclass(frozen=True, eq=False, kw_only=True)
-class MemoryTrial:
-    """A calibrator fitted on some rows of an engine, and the rows it is judged on."""
-
-    engine: MemoryEngine
-    calibrator: Calibrator
-    prediction: Floats
-    rows: Integers
-    judged: Integers
-    by: Mapping[str, Any]
-    bound: float = 0.0
-
-    @property
-    def map(self) -> Map:
-        """The map of the method."""
-        return self.calibrator.map_
-
-    @property
-    def reason(self) -> str:
-        """Why the method was chosen."""
-        return getattr(self.calibrator, "reason_", "")
-
-    @property
-    def fitted(self) -> int:
-        """How many rows the map was fitted on."""
-        return len(self.rows)
-
-    @property
-    def fitted_range(self) -> tuple[float, float]:
-        """The lowest and the highest prediction that the map was fitted on."""
-        own = self.prediction[self.rows]
-        return float(own.min()), float(own.max())
-
-    @cached_property
-    def constant(self) -> Map:
-        """The average effect of the rows the map was fitted on."""
-        return self.engine._fitted(Constant(), self.prediction, self.engine.learnt, self.rows).map_
-
-    @cached_property
-    def loss(self) -> Loss:
-        """The loss of the rows judged."""
-        return self.engine.learnt.loss[self.judged]
-
-    def assess(self, settings: Settings, map_: Map) -> Assessment:
-        """Judge what a map makes of the prediction."""
-        own = replace(settings, by=self.by, random_state=self.engine.recipe.random_state)
-        return assess_rows(map_.predict(self.prediction[self.judged]), self.loss, own)
-
-    def compare(self, settings: Settings, before: Map, after: Map) -> Comparison:
-        """Compare what two maps make of the prediction."""
-        one, two = (map_.predict(self.prediction[self.judged]) for map_ in (before, after))
-        return compare(one, two, self.loss, level=settings.level, cost=settings.cost)
-
-    def refitted(self) -> Map:
-        """Return the map of the same method, its members and their weights as they are, fitted on all rows."""
-        frozen = clone(getattr(self.calibrator, "calibrator_", self.calibrator))
-        return self.engine._fitted(frozen, self.prediction, self.engine.learnt, None).map_

@@ -13,8 +13,10 @@ import numpy as np
 
 from orthocal.arrays import Booleans, Floats, Integers
 from orthocal.assessment import Assessment, Comparison
+from orthocal.assessment.audit_records import Audit
 from orthocal.assessment.records import Settings
 from orthocal.calibrators import Calibrator
+from orthocal.calibrators.within import GroupsWithin
 from orthocal.errors import OrthocalError
 from orthocal.maps import Map
 from orthocal.nuisances import Nuisance
@@ -93,6 +95,14 @@ class JudgedMap(Protocol):
         """Compare what two maps make of the prediction."""
         ...
 
+    def audit(self, settings: Settings, map_: Map) -> Audit | None:
+        """Test what a map makes of the prediction in groups; None where none were given."""
+        ...
+
+    def gaps(self, again: Map, predictions: Floats) -> Floats:
+        """Return how far another map is from the map of the method."""
+        ...
+
     def refitted(self) -> Map:
         """Return the map of the same method, its members and their weights as they are, fitted on all rows."""
         ...
@@ -109,8 +119,10 @@ class Engine(Protocol):
         """The nuisances that are not known, and the names of those that are."""
         ...
 
-    def trial(self, prediction: Any, method: str | Calibrator, holdout: Any, by: Any) -> JudgedMap:
-        """Fit a map on the rows that are not held out."""
+    def trial(
+        self, prediction: Any, method: str | Calibrator, holdout: Any, by: Any, within: GroupsWithin | None = None
+    ) -> JudgedMap:
+        """Fit a map on the rows that are not held out, with shifts of groups after it where groups are given."""
         ...
 
     def judge(self, prediction: Any, settings: Settings) -> Assessment:
@@ -126,7 +138,12 @@ class Engine(Protocol):
         ...
 
     def errors_again(
-        self, prediction: Any, method: str | Calibrator, holdout: Any, times: int
+        self,
+        prediction: Any,
+        method: str | Calibrator,
+        holdout: Any,
+        times: int,
+        within: GroupsWithin | None = None,
     ) -> Sequence[tuple[float, float]]:
         """Return the error before and after of the whole job done again with other draws of the folds."""
         ...

@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import singledispatch
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from orthocal.arrays import Floats
-from orthocal.errors import OrthocalError
-from orthocal.group_maps import GroupMap
+from orthocal.arrays import Floats, Labels
+from orthocal.group_maps import GroupMap, predict_within
 from orthocal.joint_maps import JointMap
 
 
@@ -39,15 +38,21 @@ class Applied:
     ends: Sequence[Ends]
     band: Any = None
 
+    @property
+    def group_kinds(self) -> dict[str, type]:
+        """The columns that a map of groups needs besides predictions, and their kinds."""
+        return self.fitted.kinds if isinstance(self.fitted, GroupMap) else {}
+
     def new_columns(self, predictions: Sequence[str]) -> list[str]:
         """Return the names of the columns that are added."""
         ends = [] if self.band is None else [f"{name}_{end}" for name in predictions for end in ("lower", "upper")]
         return [*(f"{name}_calibrated" for name in predictions), *ends]
 
-    def to(self, predictions: Floats) -> tuple[Floats, Added]:
+    def to(self, predictions: Floats, groups: Mapping[str, Labels] | None = None) -> tuple[Floats, Added]:
         """Return the new columns, missing where a prediction is or an end is open, and what is to be counted."""
         known = ~np.isnan(predictions).any(axis=1)
-        found = [calibrated_columns(self.fitted, predictions[known])]
+        own = {name: labels[known] for name, labels in (groups or {}).items()}
+        found = [calibrated_columns(self.fitted, predictions[known], own)]
         if self.band is not None:  # of one column: a joint map has none
             found.append(np.column_stack(self.band.interval(predictions[known, 0])))
         values = np.full((len(predictions), sum(columns.shape[1] for columns in found)), np.nan)
@@ -58,21 +63,12 @@ class Applied:
 
 
 @singledispatch
-def calibrated_columns(fitted: Any, predictions: Floats) -> Floats:
-    """Return columns of calibrated predictions; a map of one prediction has one."""
-    return np.asarray(fitted.predict(predictions[:, 0]))[:, None]
+def calibrated_columns(fitted: Any, predictions: Floats, groups: Mapping[str, Labels]) -> Floats:
+    """Return columns of calibrated predictions; a map of one prediction has one, and may need columns of groups."""
+    return predict_within(fitted, predictions[:, 0], groups)[:, None]
 
 
 @calibrated_columns.register
-def _(fitted: JointMap, predictions: Floats) -> Floats:
+def _(fitted: JointMap, predictions: Floats, groups: Mapping[str, Labels]) -> Floats:
+    del groups
     return fitted.predict(predictions)
-
-
-@calibrated_columns.register
-def _(fitted: GroupMap, predictions: Floats) -> Floats:
-    if fitted.columns:
-        raise OrthocalError(
-            f"A map of groups needs its columns of groups, {', '.join(fitted.columns)}; only predictions are read here. "
-            "Export it as SQL or Python, or load it and call `predict(prediction, groups)`."
-        )
-    return np.asarray(fitted.predict(predictions[:, 0]))[:, None]

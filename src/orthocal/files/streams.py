@@ -19,12 +19,13 @@ from typing import IO, TYPE_CHECKING, Any
 
 import numpy as np
 
-from orthocal.arrays import Floats
+from orthocal.arrays import Floats, Labels
 from orthocal.errors import OrthocalError, require_finite
 from orthocal.files.applied import ANYWHERE, Added, Applied, Ends
 from orthocal.files.atomic import new_file
 from orthocal.files.tables import ending, read_csv, require_column, require_different, require_file
-from orthocal.observations import as_numbers
+from orthocal.observations import MISSING as NO_GROUP
+from orthocal.observations import as_groups, as_numbers
 
 if TYPE_CHECKING:
     from contextlib import AbstractContextManager
@@ -44,6 +45,9 @@ GZIP_LEVEL = 6
 
 MISSING = {"", "na", "nan", "null", "none"}
 """Texts that stand for a missing number."""
+NO_TEXT = {"", "#N/A", "#N/A N/A", "#NA", "-NaN", "-nan", "N/A", "NA", "NULL", "NaN", "n/a", "nan", "null"}
+"""Texts that stand for a missing text, as where a table is read to be worked on."""
+TRUTH = {"true": "1", "false": "0"}
 
 
 def add_calibrated(
@@ -116,12 +120,14 @@ def _copy_text(applied: Applied, source: Path, target: Path, predictions: Sequen
         names, places = _checked(header, source, predictions, applied)
         writer.writerow(names)
         first, columns = 0, [header.index(name) for name in predictions]
+        kinds = {name: (header.index(name), kind) for name, kind in applied.group_kinds.items()}
         while rows := list(islice(reader, TEXT_BATCH)):
             _require_full(rows, len(header), source, first)
             parsed = [
                 _parsed([row[k] for row in rows], name, first) for k, name in zip(columns, predictions, strict=True)
             ]
-            values, added = applied.to(np.column_stack(parsed))
+            groups = {name: _labels([row[k] for row in rows], kind, name, first) for name, (k, kind) in kinds.items()}
+            values, added = applied.to(np.column_stack(parsed), groups)
             for row, new in zip(rows, values.tolist(), strict=True):
                 row.extend([""] * (len(names) - len(header)))
                 for place, value in zip(places, new, strict=True):
@@ -145,7 +151,8 @@ def _copy_batches(applied: Applied, source: Path, target: Path, predictions: Seq
         with writing(target, wide) as write:
             for batch in batches:
                 read = [_numbers(pa.chunked_array([batch.column(name)]), name, first) for name in predictions]
-                values, added = applied.to(np.column_stack(read))
+                groups = {name: as_groups(batch.column(name), name) for name in applied.group_kinds}
+                values, added = applied.to(np.column_stack(read), groups)
                 columns = [*batch.columns, *([None] * (len(names) - len(schema)))]
                 for place, new in zip(places, values.T, strict=True):
                     columns[place] = pa.array(
@@ -180,6 +187,8 @@ def _checked(
     require_different(names, source)
     for prediction in predictions:
         require_column(names, prediction, "prediction")
+    for column in applied.group_kinds:
+        require_column(names, column, "group")
     new = applied.new_columns(predictions)
     wide = [*names, *(name for name in new if name not in names)]
     return wide, [wide.index(name) for name in new]
@@ -197,6 +206,13 @@ def _parsed(texts: list[str], name: str, first: int) -> Floats:
             ) from None
     require_finite(np.where(np.isnan(numbers), 0.0, numbers), name, first)
     return numbers
+
+
+def _labels(texts: list[str], kind: type, name: str, first: int) -> Labels:
+    """Return a column of groups as the map knows them: text, or numbers, to which truth values belong."""
+    if kind is str:
+        return np.array([NO_GROUP if text in NO_TEXT else text for text in texts])
+    return _parsed([TRUTH.get(text.lower(), text) for text in texts], name, first)
 
 
 def _require_full(rows: list[list[str]], width: int, source: Path, first: int) -> None:

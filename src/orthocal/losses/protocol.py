@@ -34,6 +34,8 @@ class Overlap:
         Of a continuous treatment, which has no propensities: how well its correction balances.
     curves : AverageCurves, optional
         Of censored times: the survival curve of each arm, averaged over all rows.
+    residual : array of shape (rows,), optional
+        Outcome minus its mean given covariates and arm, 0 outside the arms compared: how far an omitted variable can reach.
     """
 
     clip: float
@@ -43,10 +45,12 @@ class Overlap:
     notes: tuple[str, ...] = ()
     balance: Balance | None = None
     curves: AverageCurves | None = field(default=None, kw_only=True)
+    residual: Floats | None = field(default=None, kw_only=True)
 
     def __getitem__(self, rows: RowIndex) -> Overlap:
         levels = {name: (got[rows], propensity[rows]) for name, (got, propensity) in self.levels.items()}
-        return Overlap(self.clip, self.clipped, levels, self.weight[rows], self.notes, self.balance, curves=self.curves)
+        residual = None if self.residual is None else self.residual[rows]
+        return replace(self, levels=levels, weight=self.weight[rows], residual=residual)
 
     @property
     def propensity(self) -> dict[str, tuple[float, float]]:

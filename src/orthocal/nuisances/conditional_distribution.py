@@ -11,6 +11,7 @@ from sklearn.base import BaseEstimator
 from orthocal.arrays import Floats, Integers
 from orthocal.folds import generator
 from orthocal.nuisances.polynomials import fit_in_stages
+from orthocal.nuisances.tree_tables import probability_table
 from orthocal.nuisances.wrapped import fit_weighted, monotone_in_last
 
 
@@ -57,8 +58,7 @@ class ConditionalDistribution(BaseEstimator):  # type: ignore[misc]
         """Return the distribution of each row at every level."""
         table = np.ones((len(X), len(self.levels)))
         if self.model_ is not None:
-            for j, level in enumerate(self.levels):
-                table[:, j] = self.model_.predict_proba(np.column_stack([X, np.full(len(X), level)]))[:, 1]
+            table = probability_table(self.model_, X, self.levels)
         table[:, -1] = 1.0
         return np.maximum.accumulate(table, axis=1)
 

@@ -66,6 +66,9 @@ def _paragraphs(done: Calibration) -> Iterator[str]:
     yield checks_in_words(done.checks)
     yield as_text(calibration_figures(done)[1:])
     yield f"BEFORE ({len(done.judged):,} rows)\n{done.before.summary()}"
+    for when, audit in {"before": done.audit_before, "after": done.audit_after}.items():
+        if audit is not None:
+            yield f"SUBGROUPS, {when}: {audit}"
     if done.after is None:
         yield "AFTER: not verified on unseen rows; no rows were held out."
         return
@@ -81,6 +84,8 @@ def calibration_record(done: Calibration) -> dict[str, Any]:
         **shared_record(done, calibration_figures(done)),
         "average_effect": done.average,
         "errors_by_seed": [list(pair) for pair in done.redraws],
+        "audit_before": None if done.audit_before is None else done.audit_before.to_dict(),
+        "audit_after": None if done.audit_after is None else done.audit_after.to_dict(),
     }
 
 

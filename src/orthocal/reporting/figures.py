@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import NamedTuple
 
-from orthocal.assessment.parts import Decision, Group, TestResult
+from orthocal.assessment.parts import Decision, Group, Robustness, TestResult
 from orthocal.assessment.records import Assessment, Comparison
 from orthocal.assessment.sentences import decision_in_words
 from orthocal.assessment.status import CALIBRATED, INCONCLUSIVE, MISCALIBRATED
@@ -26,9 +26,16 @@ def figures_of(a: Assessment) -> list[Figure]:
     return [
         *main_figures(a),
         *(group_figure(group) for group in a.subgroups),
-        Figure("unmeasured confounding", number(a.sensitivity.bias), a.sensitivity.text),
+        robustness_figure(a.sensitivity),
         *overlap_figures(a.overlap),
     ]
+
+
+def robustness_figure(found: Robustness) -> Figure:
+    """Return how strong unmeasured confounding would have to be: as a robustness value where there is one, else as a bias."""
+    value = found.error if found.error is not None else found.average
+    size = "none, by design" if found.bias is None else number(found.bias) if value is None else f"{value:.1%}"
+    return Figure("unmeasured confounding", size, found.text)
 
 
 def main_figures(a: Assessment) -> list[Figure]:

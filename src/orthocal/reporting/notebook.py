@@ -9,12 +9,14 @@ from itertools import count
 from typing import Any
 
 from orthocal.assessment import Assessment, Comparison
+from orthocal.assessment.audit_records import SHOWN
 from orthocal.formats import between, number
 from orthocal.plots import calibration_map, reliability
 from orthocal.reporting.calibrations import calibration_figures
 from orthocal.reporting.choices import about_losses, choice_figures
 from orthocal.reporting.figures import Figure, comparison_figures, figures_of, overlap_figures
 from orthocal.reporting.page.render import picture as svg_picture
+from orthocal.reporting.sensitivities import STRENGTH, sensitivity_figures
 
 INKS = "--accent:currentColor;--grey:currentColor;--paper:transparent"
 """What the page's colours are here: the ink of the notebook."""
@@ -48,11 +50,28 @@ def calibration_html(done: Any) -> str:
     return fragment("Calibration", str(done.recommendation), calibration_figures(done)[1:], notes, picture)
 
 
+def audit_html(audit: Any) -> str:
+    """Return what an audit found in words, and its subgroups as a picture."""
+    rows = [
+        Figure(cell.name, number(cell.excess), f"too high, interval {between(cell.interval)}")
+        for cell in audit.found[:SHOWN]
+    ]
+    return fragment("Audit", audit.headline, rows, [], _drawn("Subgroups", audit.plot))
+
+
 def choice_html(choice: Any) -> str:
     """Return the verdict on rivals, their figures, and the leaderboard as a picture."""
     notes = [about_losses(choice), *(str(check) for check in choice.checks if check.result != "passed")]
     picture = _drawn("Leaderboard", choice.plot)
     return fragment("Choice", choice.verdict, choice_figures(choice), notes, picture)
+
+
+def sensitivity_html(found: Any) -> str:
+    """Return what unmeasured confounding could change, the figures behind it, and the contour picture."""
+    if found.reason:
+        return fragment("Sensitivity", found.reason, [], [], "")
+    picture = _drawn("Strength of an unmeasured confounder", found.plot)
+    return fragment("Sensitivity", found.robustness.text, sensitivity_figures(found), [STRENGTH], picture)
 
 
 def estimator_html(estimator: Any) -> str:

@@ -82,9 +82,9 @@ class ArmsAssessment:
 
     def report(self, path: str | Path, *, title: str | None = None, how: Any = None) -> None:
         """Write one self-contained HTML page with every contrast; see `orthocal.report`."""
-        from orthocal.reporting.page import report
+        from orthocal.reporting.page.report import TITLE, report
 
-        report(self.contrasts, path, **({} if title is None else {"title": title}), how=how)
+        report(self.contrasts, path, title=TITLE if title is None else title, how=how)
 
     def to_dict(self) -> dict[str, Any]:
         """Return everything as plain numbers, strings, lists and dicts, ready for JSON."""

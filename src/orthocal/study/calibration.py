@@ -1,43 +1,29 @@
-"""A calibration: the map, the verdicts before and after it, and what to do; and how it comes about on any engine."""
+"""A calibration: the map, the verdicts before and after it, and what to do."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
-from datetime import UTC, datetime
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
-
 from orthocal.arrays import Floats, Integers
 from orthocal.assessment import Assessment, Comparison
+from orthocal.assessment.audit_records import Audit
 from orthocal.assessment.effect_band import EffectBand
 from orthocal.assessment.parts import Check
-from orthocal.assessment.records import Settings
 from orthocal.assessment.sentences import story
-from orthocal.calibrators import Calibrator
-from orthocal.effects.description import words_of
-from orthocal.engines.protocol import Engine, JudgedMap
 from orthocal.errors import OrthocalError
+from orthocal.group_maps import GroupMap
 from orthocal.mapfile import save
-from orthocal.maps import IdentityMap, Map
-from orthocal.study.recommendation import (
-    USE_CALIBRATED,
-    WORTH_HALF_A_SQUARE,
-    Found,
-    Recommendation,
-    recommend,
-)
+from orthocal.maps import Map
+from orthocal.study.recommendation import Recommendation
 
 if TYPE_CHECKING:
     import os
     from pathlib import Path
 
     from orthocal.study.definition import StudyDefinition
-
-FARTHEST = 0.5
-"""Of the tolerance, that the shipped map may be away from the verified one."""
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -65,6 +51,8 @@ class Calibration:
         Of losses with that of the average effect for everyone.
     average : float
         The average effect of the rows the map was fitted on.
+    audit_before, audit_after : Audit or None
+        Of the subgroups that `within` names, on the rows judged; None where it names none, or nothing was held out.
     recommendation : Recommendation
     checks : tuple of Check
     judged : array or range
@@ -108,6 +96,8 @@ class Calibration:
     prediction_over_average: Comparison | None = None
     calibrated_over_average: Comparison | None = None
     average: float
+    audit_before: Audit | None = None
+    audit_after: Audit | None = None
     recommendation: Recommendation
     checks: tuple[Check, ...] = ()
     judged: Integers | range
@@ -151,8 +141,13 @@ class Calibration:
     def band(self) -> EffectBand:
         """The band of all rows for the average effect of people with the same prediction, never for a person's own effect.
 
-        Refused with a sentence for effects that are no means (quantiles, expectiles, ratios), on Dask, and with too few rows.
+        Refused with a sentence for effects that are no means (quantiles, expectiles, ratios), on Dask, with too few rows,
+        and where subgroups have shifts.
         """
+        if isinstance(self.map, GroupMap):
+            raise OrthocalError(
+                "A band must go with a map of the prediction alone; subgroups have shifts in this one. Leave out `within`."
+            )
         if self.study is None:
             raise OrthocalError("A band must have the rows of a study; there is none. Call Study.calibrate.")
         return self.study.rows.band(self.prediction, self.band_edges, self.before.level)
@@ -181,9 +176,9 @@ class Calibration:
 
     def report(self, path: str | Path, *, title: str | None = None, how: Any = None) -> None:
         """Write one self-contained HTML page; see `orthocal.report`."""
-        from orthocal.reporting.page import report
+        from orthocal.reporting.page.report import TITLE, report
 
-        report(self, path, **({} if title is None else {"title": title}), how=how)
+        report(self, path, title=TITLE if title is None else title, how=how)
 
     def to_dict(self) -> dict[str, Any]:
         """Return the verdicts as plain numbers, strings, lists and dicts, ready for JSON."""
@@ -195,106 +190,3 @@ class Calibration:
         from orthocal.reporting.notebook import calibration_html
 
         return calibration_html(self)
-
-
-def calibrated(
-    engine: Engine,
-    prediction: Any,
-    method: str | Calibrator,
-    holdout: Any,
-    settings: Settings,
-    *,
-    checks: Sequence[Check],
-    more_checks: Any,
-    redraws: int,
-) -> dict[str, Any]:
-    """Fit the map on the rows that are not held out, judge it on the others, and fit it on all rows where it is recommended.
-
-    Where nothing is held out, nothing can be said of the map, only of the prediction before it.
-    """
-    trial, unchanged = engine.trial(prediction, method, holdout, settings.by), IdentityMap()
-    before = trial.assess(settings, unchanged)
-    every = (*checks, *more_checks(before))
-    average = float(trial.constant.predict([0.0])[0])
-    known: dict[str, Any] = {
-        "verified_map": trial.map,
-        "before": before,
-        "average": average,
-        "judged": trial.judged,
-        "reason": trial.reason,
-        "bound": trial.bound,
-        "checks": every,
-        "fitted_range": trial.fitted_range,
-        "fitted_rows": trial.fitted,
-    }
-    if not np.size(holdout) > 1 and holdout == 0:
-        return {**known, "map": trial.map, "recommendation": recommend(Found(every, before))}
-    goal = replace(settings, tolerance=before.tolerance)  # the same before and after: no map moves the goal posts
-    after = replace(trial.assess(goal, trial.map), tolerance_note=before.tolerance_note)
-    found = Found(
-        every,
-        before,
-        after,
-        trial.compare(settings, unchanged, trial.map),
-        trial.compare(settings, trial.constant, unchanged),
-        trial.compare(settings, trial.constant, trial.map),
-        average,
-        len(trial.judged) / (trial.fitted + len(trial.judged)),
-    )
-    recommendation = recommend(found)
-    shipped, distance = _shipped(trial, before, recommendation)
-    if shipped is not trial.map:
-        ends = (*trial.fitted_range, *before.predictions[[0, -1]].tolist())
-        known["fitted_range"] = (min(ends), max(ends))
-    again = tuple(engine.errors_again(prediction, method, holdout, redraws)) if redraws else ()
-    return {
-        **known,
-        "map": shipped,
-        "distance": distance,
-        "after": after,
-        "comparison": found.comparison,
-        "prediction_over_average": found.prediction_over_average,
-        "calibrated_over_average": found.calibrated_over_average,
-        "recommendation": recommendation,
-        "redraws": ((before.error, after.error), *again) if again else (),
-    }
-
-
-def _shipped(trial: JudgedMap, before: Assessment, recommendation: Recommendation) -> tuple[Map, float | None]:
-    """Return the map that ships, and how far it is from the verified one.
-
-    It is fitted on all rows where it is recommended, unless that moves it by more than half the tolerance.
-    """
-    if recommendation.action != USE_CALIBRATED or before.unit not in WORTH_HALF_A_SQUARE:
-        return trial.map, None
-    again = trial.refitted()
-    gap = again.predict(before.predictions) - trial.map.predict(before.predictions)
-    distance = float(np.sqrt(np.mean(gap**2)))
-    return (again if distance <= FARTHEST * before.tolerance else trial.map), distance
-
-
-def about_map(study: StudyDefinition, name: str, done: Mapping[str, Any]) -> dict[str, Any]:
-    """Return what a map is a map of."""
-    before, after = done["before"], done.get("after")
-    return {
-        "prediction": name,
-        "effect": repr(study.estimand),
-        "contrast": contrast_of(study),
-        "estimand": words_of(study.estimand).estimand,
-        "outcome": study.outcome,
-        "treatment": study.treatment,
-        "fitted_range": list(done["fitted_range"]),
-        "rows": study.rows.count if done["map"] is not done["verified_map"] else done["fitted_rows"],
-        "status": (after or before).status,
-        "recommendation": done["recommendation"].action,
-        "date": datetime.now(UTC).date().isoformat(),
-    }
-
-
-def contrast_of(study: StudyDefinition) -> str | None:
-    """Return which values of the treatment are compared, in words; None for effects without arms."""
-    effect: Any = study.estimand
-    if not hasattr(effect, "arm"):
-        return None
-    against = f" against {effect.control!r}" if hasattr(effect, "control") else ""
-    return f"{study.treatment} {effect.arm!r}{against}"

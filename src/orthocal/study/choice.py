@@ -13,7 +13,8 @@ from orthocal.assessment.parts import Check
 from orthocal.assessment.records import Settings
 from orthocal.assessment.rivals import BlanketRule, Entry, PairedDifference, Rival, leaderboard_of
 from orthocal.calibrators import Calibrator
-from orthocal.engines.memory import MemoryEngine, MemoryTrial
+from orthocal.engines.memory import MemoryEngine
+from orthocal.engines.memory_trial import MemoryTrial
 from orthocal.errors import OrthocalError, require_one_of
 from orthocal.maps import AffineMap, IdentityMap
 from orthocal.study.choice_words import AVERAGE, NO_EFFECT, calibrated_name, verdict_on

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import warnings
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
@@ -15,13 +15,15 @@ from orthocal.assessment import Assessment
 from orthocal.assessment.effect_band import EffectBand, effect_band
 from orthocal.assessment.parts import Check
 from orthocal.calibrators import Calibrator, new_calibrator
+from orthocal.calibrators.within import GroupsWithin, groups_within, require_within
 from orthocal.engines.memory import MemoryEngine
 from orthocal.engines.protocol import held_out, require_share
 from orthocal.errors import HonestyWarning, OrthocalError, require_whole
+from orthocal.group_maps import GroupMap, predict_within
 from orthocal.maps import Map
 from orthocal.nuisances.learners import Recipe, choose_learners
 from orthocal.observations import as_groups, as_labels, as_numbers, observe
-from orthocal.study.checks import StudyEvidence, checks_of_data, checks_of_prediction, checks_of_verdict
+from orthocal.study.checks import StudyEvidence, checks_of_data, checks_of_map, checks_of_prediction, checks_of_verdict
 from orthocal.study.columns import MemoryTable, require_columns_in, require_no_covariate
 
 if TYPE_CHECKING:
@@ -38,6 +40,7 @@ class MemoryStudyRows:
         self.columns, self.count = self.table.columns, len(self.table)
         self.size = f"{self.count:,} rows"
         self._shipped: set[bytes] = set()
+        self._bands: dict[tuple[Any, ...], EffectBand] = {}
 
     @cached_property
     def treatment_values(self) -> list[Any]:
@@ -50,8 +53,15 @@ class MemoryStudyRows:
     @cached_property
     def engine(self) -> MemoryEngine:
         """The rows, checked as far as they can be without learning anything."""
+        return self._engine_of(self.study.roles.covariates)
+
+    def engine_without(self, covariate: str) -> MemoryEngine:
+        """Return the rows as if a covariate had not been measured; nothing is learnt yet."""
+        return self._engine_of([name for name in self.study.roles.covariates if name != covariate])
+
+    def _engine_of(self, covariates: Sequence[str]) -> MemoryEngine:
         study, roles, table, n = self.study, self.study.roles, self.table, self.count
-        X = table.covariates(roles.covariates)
+        X = table.covariates(covariates)
         labels = {
             name: None if column is None else as_labels(table.column(column), column, n)
             for name, column in (("groups", roles.groups), ("key", roles.key), ("event", roles.event))
@@ -127,6 +137,13 @@ class MemoryStudyRows:
             by = {name: self.table.column(name) for name in by}
         return {name: as_groups(values, name, self.count) for name, values in by.items()}
 
+    def groups_within(self, within: Any) -> GroupsWithin:
+        """Return the subgroups that `within` names."""
+        entries = require_within(within)
+        named = [name for one in entries for name in ([one] if isinstance(one, str) else one)]
+        require_columns_in(self.columns, dict.fromkeys(named, "within"))
+        return groups_within(entries, self.table.column, self.engine.observations.weight)
+
     def held_out(self, holdout: Any) -> float | Booleans:
         """Return the share of rows held out, or which rows."""
         if isinstance(holdout, str):
@@ -169,6 +186,16 @@ class MemoryStudyRows:
         """Checks of what a verdict found."""
         return checks_of_verdict(verdict)
 
+    def checks_of_map(self, map_: Map, prediction: Floats, bins: Floats | None, level: float) -> tuple[Check, ...]:
+        """Checks of a map against the band of these rows; none where there is no band, or where subgroups have shifts."""
+        if isinstance(map_, GroupMap):
+            return ()
+        try:
+            band = self.band(prediction, bins, level)
+        except OrthocalError:
+            return ()
+        return checks_of_map(map_, prediction, band)
+
     def warn_if_shipped(self, prediction: Floats) -> None:
         """Warn where predictions are what a map made of them that was fitted on these rows."""
         if _digest(prediction) in self._shipped:
@@ -181,9 +208,17 @@ class MemoryStudyRows:
 
     def remember(self, prediction: Floats, map_: Map) -> None:
         """Remember what a map that ships makes of these rows."""
-        self._shipped.add(_digest(map_.predict(prediction)))
+        self._shipped.add(_digest(self.mapped(map_, prediction)))
+
+    def mapped(self, map_: Map, prediction: Floats) -> Floats:
+        """Return what a map makes of these rows; a map of groups finds its columns in the table."""
+        groups = map_.columns if isinstance(map_, GroupMap) else ()
+        return predict_within(map_, prediction, {name: self.table.column(name) for name in groups})
 
     def require_choice(self) -> None:
+        """Rows in memory always allow it."""
+
+    def require_sensitivity(self) -> None:
         """Rows in memory always allow it."""
 
     def require_redraws(self, redraws: int) -> None:
@@ -191,12 +226,15 @@ class MemoryStudyRows:
         require_whole(redraws, 0, "redraws")
 
     def band(self, prediction: Floats, bins: Floats | None, level: float) -> EffectBand:
-        """Return the band of the average effect of people with the same prediction."""
-        return effect_band(prediction, self.engine.learnt.loss, bins=bins, level=level)
+        """Return the band of the average effect of people with the same prediction; one made before is kept."""
+        key = (_digest(prediction), None if bins is None else _digest(bins), level)
+        if key not in self._bands:
+            self._bands[key] = effect_band(prediction, self.engine.learnt.loss, bins=bins, level=level)
+        return self._bands[key]
 
     def with_calibrated(self, name: str, map_: Map, prediction: Floats, band: EffectBand | None = None) -> Any:
         """Return the table with a column of calibrated predictions, and columns of the ends of a band."""
-        columns = {f"{name}_calibrated": map_.predict(prediction)}
+        columns = {f"{name}_calibrated": self.mapped(map_, prediction)}
         if band is not None:
             columns[f"{name}_lower"], columns[f"{name}_upper"] = band.interval(prediction)
         return self.with_columns(columns)

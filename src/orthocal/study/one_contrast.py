@@ -14,13 +14,16 @@ from orthocal.assessment.effect_band import bins_of
 from orthocal.assessment.parts import Check
 from orthocal.assessment.records import Settings
 from orthocal.calibrators import Calibrator, new_calibrator
+from orthocal.calibrators.within import GroupsWithin
 from orthocal.decisions import Policy
 from orthocal.effects import Effect
 from orthocal.engines.memory import require_scores
 from orthocal.errors import OrthocalError
 from orthocal.study.arguments import effect_with_arms, named_predictions
-from orthocal.study.calibration import Calibration, about_map, calibrated
+from orthocal.study.calibrating import about_map, calibrated
+from orthocal.study.calibration import Calibration
 from orthocal.study.choice import Choice, choice_among
+from orthocal.study.confounding import require_bounds
 from orthocal.study.decisions import checked_costs, decided, with_checks
 
 if TYPE_CHECKING:
@@ -57,6 +60,10 @@ class OneContrast:
         named = named_predictions(self.study, None) if self.study.predictions else {}
         return (*rows.require_checks(), *(check for name in named for check in rows.checks_of(name)))
 
+    def groups_named(self, within: Any) -> GroupsWithin:
+        """Return the subgroups that `within` names."""
+        return self.study.rows.groups_within(within)
+
     def assess(self, prediction: Any, settings: Settings, redraws: int) -> Any:
         """Judge predictions on all rows."""
         rows = self.study.rows
@@ -80,6 +87,7 @@ class OneContrast:
         *,
         decisions: bool,
         redraws: int,
+        within: GroupsWithin | None = None,
     ) -> Any:
         """Calibrate predictions and judge them before and after."""
         rows, held = self.study.rows, self.study.rows.held_out(holdout)
@@ -101,9 +109,11 @@ class OneContrast:
                 checks=(*rows.data_checks, *rows.checks_of(given, name)),
                 more_checks=rows.checks_of_verdict,
                 redraws=redraws,
+                within=within,
             )
             about = about_map(self.study, name, done)
             edges = bins_of(new_calibrator(method), done["map"])
+            done["checks"] += rows.checks_of_map(done["map"], own, edges, settings.level)
             more = {"about": about, "prediction": own, "study": self.study, "band_edges": edges}
             found[name] = Calibration(name=name, **more, **done)
             rows.remember(own, done["map"])
@@ -138,6 +148,11 @@ class OneContrast:
         decision = decided(engine, engine.scores, found, calibrated_column, sides, settings)
         checks = [check for name, given in named.items() for check in rows.checks_of(given, name)]
         return with_checks(decision, (*rows.data_checks, *checks))
+
+    def require_sensitivity(self) -> None:
+        """What unmeasured confounding could change is known for the effect, and can be said of the rows."""
+        require_bounds(self.study.estimand)
+        self.study.rows.require_sensitivity()
 
     def costs_checked(self, settings: Mapping[str, Any]) -> dict[str, Any]:
         """Return the settings of a policy with costs and columns checked, before anything is learnt."""

@@ -13,6 +13,7 @@ from orthocal.assessment import Assessment
 from orthocal.assessment.effect_band import EffectBand
 from orthocal.assessment.parts import Check
 from orthocal.calibrators import Calibrator
+from orthocal.calibrators.within import GroupsWithin
 from orthocal.engines.protocol import PartitionedTable, require_share
 from orthocal.errors import OrthocalError
 from orthocal.maps import Map
@@ -79,6 +80,13 @@ class PartitionedStudyRows:
         require_columns_in(self.columns, dict.fromkeys(by, "subgroup"))
         return {name: name for name in by}
 
+    def groups_within(self, within: Any) -> GroupsWithin:
+        """Refuse: groups are shifted and tested in memory."""
+        raise OrthocalError(
+            f"`within` must have rows in memory; it is {within!r}, and this study's are {self.table.place}. "
+            f"Take a sample: Study({self.table.sampling}, ...)."
+        )
+
     def held_out(self, holdout: Any) -> float | str:
         """Return the share of rows held out, or the column that says which."""
         if isinstance(holdout, str):
@@ -121,6 +129,11 @@ class PartitionedStudyRows:
         """Checks of what a verdict found."""
         return checks_of_verdict(verdict)
 
+    def checks_of_map(self, map_: Map, prediction: str, bins: Floats | None, level: float) -> tuple[Check, ...]:
+        """Return none: a band takes rows in memory."""
+        del map_, prediction, bins, level
+        return ()
+
     def warn_if_shipped(self, prediction: str) -> None:
         """Say nothing: a column does not tell where it comes from."""
 
@@ -132,6 +145,13 @@ class PartitionedStudyRows:
         raise OrthocalError(
             f"Choices and policies must have rows in memory; this study's are {self.table.place}. Take a sample: "
             f"Study({self.table.sampling}, ...)."
+        )
+
+    def require_sensitivity(self) -> None:
+        """Refuse: nuisances are learnt again, and tails beside them."""
+        raise OrthocalError(
+            "Sensitivity to unmeasured confounding must have rows in memory; this study's are "
+            f"{self.table.place}. Take a sample: Study({self.table.sampling}, ...)."
         )
 
     def require_redraws(self, redraws: int) -> None:

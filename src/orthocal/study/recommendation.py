@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 from orthocal.assessment import Assessment, Comparison
+from orthocal.assessment.audit_records import Audit
 from orthocal.assessment.parts import Check
 from orthocal.assessment.sentences import IN_UNITS
 from orthocal.assessment.status import BACKWARDS, CALIBRATED, MISCALIBRATED, RANKS, is_within
@@ -54,7 +55,7 @@ class Found(NamedTuple):
     """All that a recommendation rests on.
 
     Comparisons with the average effect, of the prediction and of the calibrated one, are losses minus its loss; None, as `after`
-    and `comparison`, where no rows were held out. `share` of the rows were judged.
+    and `comparison`, where no rows were held out. `share` of the rows were judged. Audits are of subgroups, where some are named.
     """
 
     checks: Sequence[Check]
@@ -65,6 +66,8 @@ class Found(NamedTuple):
     calibrated_over_average: Comparison | None = None
     average: float = 0.0
     share: float = 1.0
+    audit_before: Audit | None = None
+    audit_after: Audit | None = None
 
 
 def recommend(found: Found) -> Recommendation:
@@ -92,9 +95,9 @@ def _do_not_use(found: Found) -> Recommendation | None:
 
 
 def _use_prediction(found: Found) -> Recommendation | None:
-    if found.before.status != CALIBRATED:
+    if found.before.status != CALIBRATED or (found.audit_before is not None and found.audit_before.found):
         return None
-    return Recommendation(USE_PREDICTION, (_within(found.before, "It"),))
+    return Recommendation(USE_PREDICTION, (_within(found.before, "It"), *_in_groups(found.audit_before, "")))
 
 
 def _hold_out(found: Found) -> Recommendation | None:
@@ -112,7 +115,8 @@ def _use_calibrated(found: Found) -> Recommendation | None:
     if change.verdict == "harmed" or not gain.interval[1] < 0 or not (within or best):
         return None
     first = _within(after, "After calibration it") if within else _undetected(after, change)
-    return Recommendation(USE_CALIBRATED, (first, _beats(gain, found.average)))
+    groups = (*_in_groups(found.audit_before, "Before, "), *_in_groups(found.audit_after, "After, "))
+    return Recommendation(USE_CALIBRATED, (first, _beats(gain, found.average), *groups))
 
 
 def _use_average(found: Found) -> Recommendation | None:
@@ -189,6 +193,14 @@ def _within(assessment: Assessment, name: str) -> str:
     if assessment.status == CALIBRATED:
         return f"{name} is calibrated within the tolerance of {tolerance}: the error is {size}."
     return f"{name} is off by {size}, which was detected but lies within the tolerance of {tolerance}."
+
+
+def _in_groups(audit: Audit | None, when: str) -> tuple[str, ...]:
+    """Say what an audit of subgroups found, and the most surprising of it; nothing where none was made."""
+    if audit is None:
+        return ()
+    sentence = f"{when}{audit.headline[0].lower()}{audit.headline[1:]}" if when else audit.headline
+    return (sentence, *(f"The clearest: {cell}." for cell in audit.found[:1]))
 
 
 def _beats(gain: Comparison, average: float) -> str:

@@ -10,6 +10,7 @@ from orthocal.assessment import Assessment
 from orthocal.assessment.effect_band import EffectBand
 from orthocal.assessment.parts import Check
 from orthocal.calibrators import Calibrator
+from orthocal.calibrators.within import GroupsWithin
 from orthocal.maps import Map
 
 
@@ -53,6 +54,10 @@ class StudyRows(Protocol):
         """Return subgroups by name."""
         ...
 
+    def groups_within(self, within: Any) -> GroupsWithin:
+        """Return the subgroups that `within` names."""
+        ...
+
     def held_out(self, holdout: Any) -> Any:
         """Return the share of rows held out, or which rows."""
         ...
@@ -73,6 +78,10 @@ class StudyRows(Protocol):
         """Checks of what a verdict found."""
         ...
 
+    def checks_of_map(self, map_: Map, prediction: Any, bins: Floats | None, level: float) -> tuple[Check, ...]:
+        """Checks of a map against the band of these rows; none where there is no band."""
+        ...
+
     def warn_if_shipped(self, prediction: Any) -> None:
         """Warn where predictions are what a map made of them that was fitted on these rows."""
         ...
@@ -83,6 +92,10 @@ class StudyRows(Protocol):
 
     def require_choice(self) -> None:
         """Models can be chosen among on these rows."""
+        ...
+
+    def require_sensitivity(self) -> None:
+        """What unmeasured confounding could change can be said of these rows."""
         ...
 
     def require_redraws(self, redraws: int) -> None:

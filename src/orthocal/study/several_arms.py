@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
@@ -14,13 +14,11 @@ from orthocal.assessment import Comparison
 from orthocal.assessment.parts import Check
 from orthocal.assessment.records import Settings
 from orthocal.calibrators.joint import JointCalibrator, require_method
+from orthocal.calibrators.within import GroupsWithin
 from orthocal.decisions import Policy
-from orthocal.effects import CATE
-from orthocal.effects.arm_means import ArmMeans, outcome_of, propensity_of
+from orthocal.effects.arm_means import ArmMeans
 from orthocal.errors import OrthocalError
 from orthocal.losses import ArmScores
-from orthocal.observations import Observations
-from orthocal.orthogonal import Orthogonal
 from orthocal.study.arm_predictions import (
     arms_in_order,
     columns_named,
@@ -28,10 +26,11 @@ from orthocal.study.arm_predictions import (
     matrix_of_arms,
     predictions_by_model,
 )
-from orthocal.study.arms_assessment import ArmsAssessment, assess_arms
+from orthocal.study.arms_assessment import assess_arms
 from orthocal.study.arms_calibration import ArmsCalibration, about_arms, calibrated_arms, compare_arms
+from orthocal.study.arms_checks import ContrastOfArms, checks_of_verdicts, learnt_of
 from orthocal.study.arms_choice import choice_among_arms
-from orthocal.study.checks import StudyEvidence, checks_of_prediction, checks_of_verdict
+from orthocal.study.checks import StudyEvidence, checks_of_prediction
 from orthocal.study.choice import Choice
 from orthocal.study.decisions import checked_costs, decided, with_checks
 
@@ -102,6 +101,12 @@ class SeveralArms:
                 found.setdefault(key, check)
         return tuple(found.values())
 
+    def groups_named(self, within: Any) -> GroupsWithin:
+        """Refuse: subgroups are tested and shifted for one contrast."""
+        raise OrthocalError(
+            f"`within` must go with one contrast; it is {within!r}, and there are several arms. Study each with `arm`."
+        )
+
     def assess(self, prediction: Any, settings: Settings, redraws: int) -> Any:
         """Judge predictions of all arms on all rows."""
         _require_no_redraws(redraws)
@@ -112,7 +117,7 @@ class SeveralArms:
             matrix = matrix_of_arms(given, self.estimand, self.study.rows, name)
             self.study.rows.warn_if_shipped(matrix)
             verdict = assess_arms(matrix, self.scores, own)
-            checks = (*self.study.rows.data_checks, *self.checks_of(given, name), *_checks_of_verdicts(verdict))
+            checks = (*self.study.rows.data_checks, *self.checks_of(given, name), *checks_of_verdicts(verdict))
             found[name] = replace(verdict, checks=checks)
         return next(iter(found.values())) if is_only else found
 
@@ -165,6 +170,13 @@ class SeveralArms:
             for given, name in zip((one, other), names, strict=True)
         )
         return compare_arms(first, second, self.scores, settings.level, (names[0], names[1]))
+
+    def require_sensitivity(self) -> None:
+        """Refuse: bounds are those of one contrast."""
+        raise OrthocalError(
+            "Sensitivity to unmeasured confounding must be that of one contrast; this study has several arms. Leave out `arms`, "
+            "and name `arm` and `control`."
+        )
 
     def policy(self, prediction: Any, method: Any, holdout: Any, settings: Mapping[str, Any]) -> Policy:
         """Value rules by predictions of all arms, as they are and calibrated, beside treating no one and everyone."""
@@ -241,46 +253,9 @@ class SeveralArms:
         rows: Any = self.study.rows
         learnt = rows.engine.learnt
         return [
-            StudyEvidence(self.study, rows.table, _Contrast(rows.engine, _learnt_of(learnt, effect)), effect)
+            StudyEvidence(self.study, rows.table, ContrastOfArms(rows.engine, learnt_of(learnt, effect)), effect)
             for effect in self.estimand.effects
         ]
-
-
-@dataclass(frozen=True, eq=False)
-class _Contrast:
-    """An engine of several arms as checks see it: what was learnt of one contrast."""
-
-    engine: Any
-    learnt: Orthogonal
-
-    @property
-    def observations(self) -> Observations:
-        found: Observations = self.engine.observations
-        return found
-
-
-def _learnt_of(learnt: Orthogonal, effect: CATE) -> Orthogonal:
-    """Return what was learnt of one contrast, under the names that it has for two arms."""
-    scores: Any = learnt.loss
-    names = {
-        "propensity": propensity_of(effect.arm),
-        "propensity_control": propensity_of(effect.control),
-        "outcome_treated": outcome_of(effect.arm),
-        "outcome_control": outcome_of(effect.control),
-    }
-    own = {name: learnt.nuisances[other] for name, other in names.items()}
-    return replace(learnt, loss=scores.contrast(effect.arm), nuisances=own)
-
-
-def _checks_of_verdicts(verdict: ArmsAssessment) -> tuple[Check, ...]:
-    """Checks of each contrast with the control that did not pass, and one that did."""
-    found: dict[tuple[str, str], Check] = {}
-    for arm in verdict.arms[1:]:
-        for check in checks_of_verdict(verdict.of(arm)):
-            passed = check.result == "passed"
-            own = check if passed else replace(check, sentence=f"{arm}: {check.sentence}")
-            found.setdefault((own.name, "" if passed else own.sentence), own)
-    return tuple(found.values())
 
 
 def _require_no_redraws(redraws: int) -> None:

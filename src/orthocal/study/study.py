@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import Any
 
 from orthocal.assessment import Comparison
-from orthocal.assessment.parts import Check
 from orthocal.calibrators import Calibrator
 from orthocal.decisions import Policy
 from orthocal.study.arguments import settings_of
@@ -23,8 +22,8 @@ class Study(StudyDefinition):
     Parameters
     ----------
     data : table (pandas, polars, pyarrow), path, folder or pattern of files, DuckDB relation or dask.dataframe
-        One row per person; files are .csv, .csv.gz, .parquet or .duckdb. Folders, patterns, relations and files larger than a quarter of the memory are read in chunks. There,
-        and on Dask, the same calls work; what has no summary form is refused.
+        One row per person; files are .csv, .csv.gz, .parquet or .duckdb. Folders, patterns, relations and files larger than a
+        quarter of the memory are read in chunks. There, and on Dask, what has no summary form is refused.
     outcome, treatment : str
         Columns.
     covariates : list of str or "all"
@@ -82,21 +81,6 @@ class Study(StudyDefinition):
     ('miscalibrated', 'ranks')
     """
 
-    def checks(self) -> tuple[Check, ...]:
-        """Return named checks of the data, and of the predictions that the study names, before anything is believed.
-
-        Examples
-        --------
-        >>> import pandas as pd
-        >>> from orthocal.datasets import simulate_cate
-        >>> data = simulate_cate(n=2000, confounding=0, random_state=0)
-        >>> trial = pd.DataFrame({"y": data.y, "a": data.treatment, "cents": 100 * data.y})
-        >>> study = Study(trial, outcome="y", treatment="a", covariates=["cents"], propensity=0.5)
-        >>> [check.name for check in study.checks() if check.result == "failed"]
-        ['giveaway', 'outcome among covariates']
-        """
-        return self.questions.checks()
-
     def assess(
         self,
         prediction: Any = None,
@@ -149,6 +133,7 @@ class Study(StudyDefinition):
         cost: float | None = None,
         by: Any = None,
         draws: int = 1000,
+        within: Any = None,
         decisions: bool = False,
         redraws: int = 0,
     ) -> Any:
@@ -163,6 +148,9 @@ class Study(StudyDefinition):
             Share of the rows kept for the verdict, or a column of truth values (judge on later months); 0 keeps none.
         bins, cost, by, draws
             As in `assess`.
+        within : list of str, optional
+            Columns of subgroups that are put right one by one, not only judged (multicalibration): their values, ranges of
+            numbers; a list of columns inside the list means their intersections.
         decisions : bool, default False
             Of several arms: calibrate the gain promised for the arm that is chosen, too (decision calibration).
         redraws : int, default 0
@@ -184,7 +172,10 @@ class Study(StudyDefinition):
         ('calibrated', 'use the calibrated prediction')
         """
         settings = settings_of(self, bins=bins, cost=cost, by=by, draws=draws)
-        return self.questions.calibrate(prediction, method, holdout, settings, decisions=decisions, redraws=redraws)
+        more: dict[str, Any] = {"decisions": decisions, "redraws": redraws}
+        if within is not None:
+            more["within"] = self.questions.groups_named(within)
+        return self.questions.calibrate(prediction, method, holdout, settings, **more)
 
     def compare(self, one: Any, other: Any, *, cost: float | None = None) -> Comparison:
         """Compare two predictions as rivals, by their mean loss, row by row.

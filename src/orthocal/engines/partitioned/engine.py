@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from orthocal.arrays import Floats
 from orthocal.assessment import Assessment, Comparison
 from orthocal.assessment.records import Settings
 from orthocal.calibrators import CALIBRATORS, Calibrator, Constant
@@ -124,8 +125,11 @@ class PartitionedEngine:
         job = replace(job, roles=replace(job.roles, prediction=prediction, by=tuple(by)))
         return Source(chosen(self.table, job.roles), job)
 
-    def trial(self, prediction: str, method: str | Calibrator, holdout: float | str, by: Any) -> PartitionedTrial:
+    def trial(
+        self, prediction: str, method: str | Calibrator, holdout: float | str, by: Any, within: None = None
+    ) -> PartitionedTrial:
         """Fit a map on the rows that are not held out."""
+        del within  # groups are shifted in memory
         require_summed(method)
         fitted_rows, judged_rows = self.sides(holdout)
         every = self.source(prediction, tuple(by))
@@ -169,10 +173,10 @@ class PartitionedEngine:
         return rivals_compared(both, other, settings.level, settings.cost, rivals)
 
     def errors_again(
-        self, prediction: str, method: str | Calibrator, holdout: float | str, times: int
+        self, prediction: str, method: str | Calibrator, holdout: float | str, times: int, within: None = None
     ) -> list[tuple[float, float]]:
         """Refuse: on as many rows other draws of the folds hardly move the error, and passes are dear."""
-        del prediction, method, holdout
+        del prediction, method, holdout, within
         raise OrthocalError(REDRAWS.format(self.table.place, times))
 
 
@@ -233,6 +237,13 @@ class PartitionedTrial:
     def compare(self, settings: Settings, before: Map, after: Map) -> Comparison:
         """Compare what two maps make of the prediction."""
         return compared(self.held, before, after, level=settings.level, cost=settings.cost)
+
+    def audit(self, settings: Settings, map_: Map) -> None:
+        """Return nothing: groups are tested in memory."""
+
+    def gaps(self, again: Map, predictions: Floats) -> Floats:
+        """Return how far another map is from the map of the method."""
+        return again.predict(predictions) - self.map.predict(predictions)
 
     def refitted(self) -> Map:
         """Return the map of the same method, fitted on all rows."""

@@ -8,9 +8,13 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from orthocal.assessment import Assessment
+from orthocal.assessment.audit_records import SHOWN, Audit
 from orthocal.assessment.effect_band import EffectBand
 from orthocal.assessment.parts import Check
+from orthocal.audit_plots import drawn_cells
 from orthocal.formats import between, number, off_by, p_value, percent
+from orthocal.group_columns import value_in_words
+from orthocal.group_maps import GroupMap
 from orthocal.losses import Overlap
 from orthocal.maps import Map
 from orthocal.reporting.figures import Figure, main_figures, overlap_figures
@@ -21,17 +25,8 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 
-BIN_COLUMNS = (
-    "lower",
-    "upper",
-    "n",
-    "prediction",
-    "target",
-    "residual",
-    "standard_error",
-    "residual_lower",
-    "residual_upper",
-)
+BIN_COLUMNS = ("lower", "upper", "n", "prediction", "target", "residual", "standard_error")
+GAP_ENDS = ("residual_lower", "residual_upper")
 
 
 def figures_table(verdicts: Mapping[str, Assessment]) -> Table:
@@ -66,7 +61,7 @@ def bins_table(assessment: Assessment) -> Table:
             between((least, most)) if least <= most else "",
         )
         for low, high, n, prediction, target, gap, error, least, most in zip(
-            *(bins[name] for name in BIN_COLUMNS), strict=True
+            *(bins[name] for name in (*BIN_COLUMNS, *GAP_ENDS)), strict=True
         )
     )
     header = (
@@ -88,7 +83,9 @@ def checks_table(checks: Sequence[Check]) -> Table:
         (check.name, check.result, check.figure, f"{check.sentence} {check.advice}".strip())
         for check in sorted(checks, key=lambda check: order[check.result])
     )
-    return Table("Checks of data, prediction and verdict", ("", "result", "figure", "what it means"), rows, words=3)
+    return Table(
+        "Checks of data, prediction, verdict and map", ("", "result", "figure", "what it means"), rows, words=3
+    )
 
 
 def shown_figures(caption: str, figures: Sequence[Figure]) -> Table:
@@ -143,28 +140,42 @@ HOW_TO_READ = (
 )
 
 
-def before_after_pictures(before: Assessment, after: Assessment, place: str = "reliability") -> Pictures:
-    """Draw two reliability curves on the same scale; pictures of one page differ by their place."""
+def before_after_pictures(
+    before: Assessment, after: Assessment, place: str = "reliability", band: EffectBand | None = None
+) -> Pictures:
+    """Draw two reliability curves on the same scale; pictures of one page differ by their place.
+
+    The band is of predictions before calibration, and drawn there.
+    """
     from orthocal import plots
     from orthocal.drawing import GREY
 
     axes = [
-        plots.reliability(before, title="before", color=GREY, marker="s"),
+        plots.reliability(before, title="before", color=GREY, marker="s", band=band),
         plots.reliability(after, title="after"),
     ]
     plots.on_one_scale(axes, square=before.curve is not None)
+    caption = f"{HOW_TO_READ}{about_band(band)}"
     drawn = [
-        _of(ax, f"{name}: {_bins_in_words(verdict)}.", HOW_TO_READ, f"{place}-{name}")
+        _of(ax, f"{name}: {_bins_in_words(verdict)}.", caption, f"{place}-{name}")
         for ax, (name, verdict) in zip(axes, {"before": before, "after": after}.items(), strict=True)
     ]
-    return Pictures(tuple(drawn), HOW_TO_READ)
+    return Pictures(tuple(drawn), caption)
 
 
-def reliability_picture(assessment: Assessment, name: str) -> Picture:
-    """Draw one reliability curve."""
+def reliability_picture(assessment: Assessment, name: str, band: EffectBand | None = None) -> Picture:
+    """Draw one reliability curve, over the band of the average effect where there is one."""
     from orthocal import plots
 
-    return _of(plots.reliability(assessment), f"{_bins_in_words(assessment)}.", HOW_TO_READ, f"reliability-{name}")
+    ax = plots.reliability(assessment, band=band)
+    return _of(ax, f"{_bins_in_words(assessment)}.", f"{HOW_TO_READ}{about_band(band)}", f"reliability-{name}")
+
+
+def about_band(band: EffectBand | None) -> str:
+    """Return what the shaded band of a picture is; nothing where there is none."""
+    if band is None:
+        return ""
+    return f" Shaded: {percent(band.level)} band, from all rows, {band.meaning}; it holds for all predictions at once."
 
 
 def map_picture(fitted: Map, assessment: Assessment, band: EffectBand | None = None) -> Picture:
@@ -173,11 +184,13 @@ def map_picture(fitted: Map, assessment: Assessment, band: EffectBand | None = N
 
     predictions = assessment.predictions
     low, high = float(predictions[0]), float(predictions[-1])
-    ends = fitted.predict([low, high])
+    base = fitted.base_value if isinstance(fitted, GroupMap) else fitted.predict
+    ends = base([low, high])
     words = f"The map takes a prediction of {low:.4g} to {ends[0]:.4g} and one of {high:.4g} to {ends[1]:.4g}."
     caption = "Calibrated against original prediction; the dashed line leaves predictions as they are."
-    if band is not None:
-        caption += f" Shaded: {100 * band.level:g}% band {band.meaning}; it holds for all predictions at once."
+    if isinstance(fitted, GroupMap):
+        caption += " What is added in subgroups comes on top; see the table of shifts."
+    caption += about_band(band)
     return _of(plots.calibration_map(fitted, predictions, band=band), words, caption, "map")
 
 
@@ -194,6 +207,47 @@ def forest_picture(assessment: Assessment, name: str) -> Picture:
         "By how much predictions are too high in each subgroup, with intervals; filled where the adjusted test rejects."
     )
     return _of(plots.forest(assessment), f"{words}.", caption, f"forest-{name}")
+
+
+def audit_picture(before: Audit, after: Audit | None) -> Picture:
+    """Draw the subgroups that were named, before and after."""
+    from orthocal import plots
+
+    when = {"before": before} if after is None else {"before": before, "after": after}
+    words = "; ".join(
+        f"{name}: {', '.join(str(cell) for cell in drawn_cells(audit)[::-1])}" for name, audit in when.items()
+    )
+    caption = (
+        "By how much predictions are too high in each subgroup, with intervals that hold for all of them at once; filled where "
+        "the adjusted test rejects."
+    )
+    return _of(plots.audit_forest(before, after=after), f"{words}.", caption, "audit")
+
+
+def audit_table(when: str, audit: Audit) -> Table:
+    """Return the cells that are off."""
+    rows = tuple(
+        (cell.name, f"{cell.rows:,.0f}", number(cell.excess), between(cell.interval), p_value(cell.p_value))
+        for cell in audit.found[:SHOWN]
+    )
+    header = ("subgroup", "rows", "too high by", "interval", "p-value, adjusted")
+    most = f" The {SHOWN} most surprising:" if len(audit.found) > SHOWN else ""
+    return Table(f"{when}: {audit.headline}{most}", header, rows)
+
+
+def shifts_table(fitted: GroupMap) -> Table:
+    """Return what the map adds in each subgroup, round by round; of several bins the least and the most."""
+    rows = []
+    for number_of_round, one in enumerate(fitted.rounds, 1):
+        names = [
+            str(value) if one.column in fitted.made else f"{one.column} = {value_in_words(value)}"
+            for value in one.values
+        ]
+        for name, row in zip(names or ["all rows"], one.shifts, strict=False):
+            if row.any():
+                added = number(row[0]) if len(row) == 1 else f"{number(row.min())} to {number(row.max())}"
+                rows.append((f"{number_of_round}. {name}", added, "" if len(row) == 1 else f"{len(row)} bins"))
+    return Table("What the map adds in subgroups, in turn", ("subgroup", "added", "by prediction"), tuple(rows))
 
 
 def decision_picture(assessment: Assessment, name: str) -> Picture:

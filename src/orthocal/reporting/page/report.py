@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import platform
 from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -13,9 +14,12 @@ from orthocal.assessment.parts import Check
 from orthocal.assessment.status import CALIBRATED, INCONCLUSIVE, MISCALIBRATED, STATUSES
 from orthocal.errors import OrthocalError
 from orthocal.formats import between, number, percent
+from orthocal.group_maps import GroupMap
 from orthocal.mapfile import write_text
 from orthocal.reporting.calibrations import calibration_figures
 from orthocal.reporting.page.blocks import (
+    audit_picture,
+    audit_table,
     before_after_pictures,
     bins_table,
     checks_table,
@@ -28,11 +32,14 @@ from orthocal.reporting.page.blocks import (
     overlap_picture,
     overlap_table,
     reliability_picture,
+    shifts_table,
     shown_figures,
     survival_pictures,
 )
+from orthocal.reporting.page.confounding import sensitivity_section
 from orthocal.reporting.page.document import Block, Code, Marked, Page, Section, Text
 from orthocal.reporting.page.render import render
+from orthocal.sensitivity import Sensitivity
 from orthocal.study import Calibration
 from orthocal.study.recommendation import (
     COLLECT,
@@ -71,6 +78,7 @@ def report(
     *,
     title: str = TITLE,
     how: Mapping[str, str] | None = None,
+    sensitivity: Mapping[str, Sensitivity] | None = None,
 ) -> None:
     """Write one self-contained HTML page: the answer first, then pictures, figures, and how to repeat it.
 
@@ -85,6 +93,8 @@ def report(
     title : str
     how : mapping of str to str, optional
         What else another person needs in order to repeat it, such as the file the data came from.
+    sensitivity : mapping of str to Sensitivity, optional
+        By prediction, from `Study.sensitivity`: each becomes a section with its picture.
 
     Examples
     --------
@@ -97,7 +107,9 @@ def report(
     ...     pathlib.Path(f"{folder}/report.html").read_text()[:15]
     '<!DOCTYPE html>'
     """
-    write_text(Path(path), render(report_page(assessments, title, how)))
+    page = report_page(assessments, title, how)
+    more = tuple(sensitivity_section(one, place) for place, one in enumerate((sensitivity or {}).values()))
+    write_text(Path(path), render(replace(page, sections=(*page.sections[:-1], *more, page.sections[-1]))))
 
 
 def report_page(
@@ -169,11 +181,11 @@ def _several(title: str, verdicts: Mapping[str, Assessment], how: dict[str, str]
 def _job_sections(done: Calibration) -> list[Section]:
     """Sections of a calibration; what is said after it rests on rows the map never saw."""
     verdicts = {"before": done.before} if done.after is None else {"before": done.before, "after": done.after}
-    last = done.before if done.after is None else done.after
+    last, band = done.before if done.after is None else done.after, done.band_or_none
     pictures: list[Block] = [
-        reliability_picture(done.before, "before")
+        reliability_picture(done.before, "before", band)
         if done.after is None
-        else before_after_pictures(done.before, done.after)
+        else before_after_pictures(done.before, done.after, band=band)
     ]
     reason = [Text(f"Method: {done.reason}")] if done.reason else []
     ships = "The map was fitted on the rows that were not held out."
@@ -190,12 +202,31 @@ def _job_sections(done: Calibration) -> list[Section]:
         Section("Predicted and estimated effects", tuple(pictures)),
         Section(
             "What calibration does to a prediction",
-            (map_picture(done.map, done.before, done.band_or_none), Text(ships), *reason),
+            (map_picture(done.map, done.before, band), Text(ships), *reason),
         ),
+        *_audit_sections(done),
         Section("Figures", (figures_table(verdicts), bins_table(last))),
         *_further(last, "after" if done.after is not None else "before"),
-        Section("Use the map", (Text("Load the map and calibrate new predictions:"), Code(SNIPPET))),
+        Section("Use the map", (Text("Load the map and calibrate new predictions:"), Code(_snippet(done)))),
     ]
+
+
+def _snippet(done: Calibration) -> str:
+    """Return how the map is used; a map of groups needs their columns."""
+    return SNIPPET.replace("(predictions)", "(predictions, table)") if isinstance(done.map, GroupMap) else SNIPPET
+
+
+def _audit_sections(done: Calibration) -> list[Section]:
+    """The subgroups that were named to be put right, before and after."""
+    if done.audit_before is None:
+        return []
+    blocks: list[Block] = [audit_picture(done.audit_before, done.audit_after)]
+    for when, audit in {"Before": done.audit_before, "After": done.audit_after}.items():
+        if audit is not None:
+            blocks.append(audit_table(when, audit) if audit.found else Text(f"{when}: {audit.headline}"))
+    none = "No subgroup stood out, so the map is that of the prediction alone."
+    blocks.append(shifts_table(done.map) if isinstance(done.map, GroupMap) else Text(none))
+    return [Section("Subgroups before and after", tuple(blocks))]
 
 
 def checks_sections(checks: tuple[Check, ...]) -> list[Section]:

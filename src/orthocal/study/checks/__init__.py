@@ -1,4 +1,4 @@
-"""Named checks of data, predictions and verdicts, before anything is believed; a new one is a function, named in one list."""
+"""Named checks of data, predictions, verdicts and maps, before anything is believed; a new one is a function in one list."""
 
 from __future__ import annotations
 
@@ -6,7 +6,9 @@ from collections.abc import Callable
 
 from orthocal.arrays import Floats
 from orthocal.assessment import Assessment
+from orthocal.assessment.effect_band import EffectBand
 from orthocal.assessment.parts import Check
+from orthocal.maps import Map
 from orthocal.study.checks.design import (
     balance,
     extreme_weights,
@@ -18,6 +20,7 @@ from orthocal.study.checks.design import (
 from orthocal.study.checks.evidence import FAILED, PASSED, WARNING, StudyEvidence
 from orthocal.study.checks.in_sample import in_sample
 from orthocal.study.checks.leakage import censoring, giveaway, hidden_clusters, identifiers, outcome_among_covariates
+from orthocal.study.checks.maps import inside_band
 from orthocal.study.checks.predictions import (
     outcome_as_prediction,
     possible,
@@ -32,6 +35,7 @@ __all__ = [
     "WARNING",
     "StudyEvidence",
     "checks_of_data",
+    "checks_of_map",
     "checks_of_prediction",
     "checks_of_verdict",
 ]
@@ -56,6 +60,7 @@ OF_PREDICTION: tuple[Callable[[StudyEvidence, Floats, str], Check | None], ...] 
     in_sample,
 )
 OF_VERDICT: tuple[Callable[[Assessment], Check | None], ...] = (ranking, skewness)
+OF_MAP: tuple[Callable[[Map, Floats, EffectBand], Check | None], ...] = (inside_band,)
 
 
 def checks_of_data(evidence: StudyEvidence) -> tuple[Check, ...]:
@@ -71,3 +76,8 @@ def checks_of_prediction(evidence: StudyEvidence, prediction: Floats, name: str)
 def checks_of_verdict(verdict: Assessment) -> tuple[Check, ...]:
     """Return the checks of what a verdict found that apply."""
     return tuple(found for check in OF_VERDICT if (found := check(verdict)) is not None)
+
+
+def checks_of_map(fitted: Map, prediction: Floats, band: EffectBand) -> tuple[Check, ...]:
+    """Return the checks of a map that apply."""
+    return tuple(found for check in OF_MAP if (found := check(fitted, prediction, band)) is not None)
