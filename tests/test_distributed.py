@@ -23,11 +23,12 @@ from orthocal.datasets import simulate_cate, simulate_late
 from orthocal.distributed import CausalCalibrator, assess
 from orthocal.engines.dask.table import DaskTable
 from orthocal.engines.partitioned.cell_finder import CellFinder
+from orthocal.engines.partitioned.grid_cells import GridCells
 from orthocal.engines.partitioned.keys import folds_of, keys_of, sampled
 from orthocal.engines.partitioned.passes import PartitionWarning
 from orthocal.engines.partitioned.sketch import Sketch
 from orthocal.engines.partitioned.source import Source
-from orthocal.engines.partitioned.summaries import Bracketed, GridCells, LineSums
+from orthocal.engines.partitioned.summaries import Bracketed, LineSums
 from tests.simulation import simulate_tail
 from tests.test_sweeps import numbers
 
@@ -525,7 +526,7 @@ def test_bins_are_exact_however_coarse_the_sketch(weighted):
 
 def test_a_grid_drawn_from_unlike_partitions_is_drawn_again(monkeypatch):
     monkeypatch.setattr("orthocal.engines.partitioned.source.SPREAD", 2)
-    monkeypatch.setattr("orthocal.engines.partitioned.summaries.UNEVEN", 4)
+    monkeypatch.setattr("orthocal.engines.partitioned.grid_cells.UNEVEN", 4)
     monkeypatch.setattr("orthocal.engines.partitioned.source.CELLS", 64)
     drawn = []
     whole = Source.sketch.func

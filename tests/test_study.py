@@ -262,7 +262,6 @@ def test_what_has_no_summary_form_is_refused_on_dask(trial):
     study = Study(dd.from_pandas(trial, npartitions=2), **{**ROLES, "learners": None}, sample=1000)
     for ask, message in [
         (study.checks, "`checks` must have rows in memory"),
-        (lambda: study.calibrate("tau"), "it is 'auto', which needs rows in memory. Use 'isotonic'"),
         (lambda: study.calibrate("tau", "platt"), "it is 'platt', which needs rows in memory"),
         (lambda: study.calibrate("tau", "linear", redraws=1), "`redraws` must be 0 on Dask"),
         (lambda: study.assess("tau", redraws=1), "`redraws` must be 0 on Dask"),

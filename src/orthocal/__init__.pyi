@@ -1,5 +1,6 @@
 # The public names and where they live: type checkers read this table, and so does `orthocal` itself.
 
+from orthocal import calibrators as calibrators
 from orthocal import datasets as datasets
 from orthocal import distributed as distributed
 from orthocal import losses as losses

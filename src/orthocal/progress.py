@@ -1,4 +1,4 @@
-"""How far the learning has come, for whoever wants to know."""
+"""How far the learning, or a pass over partitions, has come, for whoever wants to know."""
 
 from __future__ import annotations
 
@@ -33,3 +33,33 @@ def followed(items: Iterable[Item], total: int) -> Iterator[Item]:
     for done, item in enumerate(items, 1):
         _listener.get()(done, total)
         yield item
+
+
+Passing = Callable[[int, int, int], None]
+
+
+def _unseen(done: int, partitions: int, rows: int) -> None:
+    """Hear nothing."""
+
+
+_passing: ContextVar[Passing] = ContextVar("passing", default=_unseen)
+
+
+@contextmanager
+def watching(listener: Passing) -> Iterator[None]:
+    """Call ``listener(partitions done, partitions in all, rows done)`` as passes over partitions go on inside this context."""
+    token = _passing.set(listener)
+    try:
+        yield
+    finally:
+        _passing.reset(token)
+
+
+def nobody_watches() -> bool:
+    """Return whether there is no need to look how far a pass has come."""
+    return _passing.get() is _unseen
+
+
+def passing() -> Passing:
+    """Return whoever watches passes over partitions."""
+    return _passing.get()

@@ -62,7 +62,7 @@ def test_names_signatures_and_paths_are_as_promised():
     assert list(lines()) == STORED.read_text(encoding="utf-8").splitlines()
 
 
-@pytest.mark.parametrize("module", MODULES)
+@pytest.mark.parametrize("module", [*MODULES, "calibrators"])
 def test_a_public_module_is_reached_through_the_package(module):
     program = f"import sys, orthocal; assert 'orthocal.{module}' not in sys.modules; print(orthocal.{module}.__name__)"
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)

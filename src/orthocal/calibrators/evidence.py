@@ -133,7 +133,7 @@ class ScoreMoments(NamedTuple):
 
 def half_statistic(scores: Floats) -> float:
     """Return half the squared length of summed scores, in units of their own variance."""
-    return ScoreMoments.of(scores).half_statistic(list(range(len(scores))))
+    return ScoreMoments.of(scores).half_statistic(list(range(len(scores)))) if scores.any() else 0.0
 
 
 @singledispatch
@@ -177,11 +177,11 @@ def rank_statistic(prediction: Floats, loss: Loss) -> float:
 
 def standard_error(loss: Loss, value: Floats) -> float:
     """Return the standard error of the average of a map: the scores' deviation over their slope."""
-    squares, slope = noise_of(loss, value)
+    squares, slope = score_noise(loss, value)
     return float(np.sqrt(squares)) / slope if slope > 0 else 0.0
 
 
-def noise_of(loss: Loss, value: Floats) -> tuple[float, float]:
+def score_noise(loss: Loss, value: Floats) -> tuple[float, float]:
     """Return the summed squares of the scores of rows (clusters) at a map, and the slope of their sum.
 
     The slope is a difference over a bandwidth, for the scores of quantiles jump; those of a mean are straight.

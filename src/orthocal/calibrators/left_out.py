@@ -10,7 +10,7 @@ import numpy as np
 from sklearn.base import clone
 
 from orthocal.arrays import MANY, Floats, Integers, packed_argsort
-from orthocal.calibrators.evidence import bend_evidence, by_unit, noise_of
+from orthocal.calibrators.evidence import bend_evidence, by_unit, score_noise
 from orthocal.errors import OrthocalError
 from orthocal.folds import assign_folds
 from orthocal.losses import Loss, columns_of, without_overlap
@@ -101,7 +101,7 @@ class LeftOut:
         """
         rows = self.losses[name] - self.losses[base]
         gap, error = float(rows.sum()), float(np.sqrt(len(rows) * rows.var()))
-        squares, slope = noise_of(self.loss, self.fitted[base])
+        squares, slope = score_noise(self.loss, self.fitted[base])
         noise = squares / slope if slope > 0 else 0.0
         if not (noise > 0 and error > 0):
             return 0.0 if gap == 0 else np.inf

@@ -139,10 +139,9 @@ def _files(data: str) -> list[str]:
 
 def files_read(data: str, out: Path) -> list[Path]:
     """Return the files of a table that are on this machine; results must not become part of it."""
-    if Path(data).is_dir() and out.resolve().is_relative_to(Path(data).resolve()):
-        raise OrthocalError(
-            f"`--out` must not lie in the folder of the data, whose files are all read; {out} does. Choose another --out."
-        )
+    from orthocal.cli.sources import require_apart
+
+    require_apart(data, out)
     return [Path(file.removeprefix("file://")) for file in _files(data) if file.startswith(("file://", "/"))]
 
 

@@ -35,9 +35,10 @@ from orthocal.cli.plan import (
     words_of_map,
     words_of_study,
 )
-from orthocal.cli.screen import counting_repetitions, learning
-from orthocal.cli.sources import DaskSource, MemorySource
+from orthocal.cli.screen import counting_repetitions, learning, say
+from orthocal.cli.sources import DaskSource, LocalSource, MemorySource
 from orthocal.demo import run_demo
+from orthocal.engines.opening import why_local
 from orthocal.errors import OrthocalError, require_one_of, require_whole
 from orthocal.experiments import Findings, new_experiment
 from orthocal.experiments import reproduce as run
@@ -46,8 +47,10 @@ from orthocal.nuisances.learners import Recipe
 from orthocal.study import Study
 from orthocal.study.arms_assessment import contrast_name, contrasts_of
 
-SOURCES: Mapping[str, Any] = {"memory": MemorySource, "dask": DaskSource}
+SOURCES: Mapping[str, Any] = {"memory": MemorySource, "local": LocalSource, "dask": DaskSource}
 """By engine."""
+AUTO = "auto"
+"""The engine that follows from the data."""
 AT_STATUS = 3
 """Exit code where the status is one that --fail-if names."""
 
@@ -160,9 +163,14 @@ def judged_names(options: Options) -> list[str]:
 
 
 def source_of(options: Options) -> Any:
-    """Return where rows come from, by the engine that was asked for."""
-    require_one_of(options.engine, SOURCES, "engine")
-    return SOURCES[options.engine](options)
+    """Return where rows come from, by the engine that was asked for, or that follows from the data, which is then said."""
+    require_one_of(options.engine, [*SOURCES, AUTO], "engine")
+    if options.engine != AUTO:
+        return SOURCES[options.engine](options)
+    reason = why_local(options.data)
+    if reason:
+        say(f"{reason}: read in chunks (--engine local).")
+    return SOURCES["local" if reason else "memory"](options)
 
 
 def plan_of(study: Study, options: Options, source: Any, draws: int) -> dict[str, str]:

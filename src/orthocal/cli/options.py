@@ -8,7 +8,7 @@ from typing import Annotated, Any, get_args, get_type_hints
 
 import typer
 
-COLUMNS, EFFECT, LEARNING, VERDICT, ENGINE = "Columns", "Effect", "Learning", "Verdict", "Dask"
+COLUMNS, EFFECT, LEARNING, VERDICT, ENGINE = "Columns", "Effect", "Learning", "Verdict", "Larger than memory"
 RESULTS = "Results"
 """Panels of the help. Options of an effect, of the verdict and of Dask go by their own names to these, and nowhere else."""
 
@@ -60,7 +60,7 @@ class Options:
         str,
         typer.Argument(
             metavar="DATA",
-            help="Table, one row per person: .csv, .csv.gz or .parquet. With --engine dask also a folder of them or a pattern.",
+            help="Table, one row per person: .csv, .csv.gz or .parquet. Also a folder, a pattern in quotes, or a .duckdb file.",
             show_default=False,
         ),
     ]
@@ -168,13 +168,22 @@ class Options:
     )
     seed: Seed = 0
     jobs: Jobs = -1
-    engine: Annotated[str, option("--engine", "memory, or dask for tables larger than memory.")] = "memory"
+    engine: Annotated[
+        str,
+        option(
+            "--engine",
+            "memory, local for files larger than that, or dask; auto: local where files take more than a quarter of the memory.",
+        ),
+    ] = "auto"
     scheduler: Annotated[
         str | None,
         option("--scheduler", "Address of a Dask scheduler; processes of this machine if left out.", ENGINE),
     ] = None
     sample: Annotated[
         int | None, option("--sample", "Rows that nuisances are learnt on; 200000 if left out.", ENGINE)
+    ] = None
+    exact: Annotated[
+        bool | None, option("--exact/--no-exact", "Isotonic maps and verdicts: of all rows, or on a fine grid.", ENGINE)
     ] = None
     out: Out = Path("orthocal-out")
     dry_run: Annotated[bool, option("--dry-run", "Check everything, say what would be done, and stop.", RESULTS)] = (
@@ -216,9 +225,6 @@ class CalibrateOptions(Options):
         bool, option("--decisions", "Several arms: calibrate the gain promised for the arm that is chosen, too.")
     ] = False
     holdout: Holdout = "0.3"
-    exact: Annotated[
-        bool | None, option("--exact/--no-exact", "Isotonic maps: of all rows, or on a fine grid.", ENGINE)
-    ] = None
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from rich.console import Console
 
-from orthocal.progress import listening
+from orthocal.progress import listening, watching
 
 if TYPE_CHECKING:
     from rich.progress import Progress
@@ -38,14 +38,20 @@ def show_plan(words: Mapping[str, str]) -> None:
 
 @contextmanager
 def learning(draws: int) -> Iterator[None]:
-    """Show how many of the learners are fitted, all draws of the folds together."""
+    """Show how many of the learners are fitted, all draws of the folds together, and how far a pass over partitions has come."""
     with _bar() as bar:
         task = bar.add_task("Learner fits", total=None)
 
         def count(done: int, total: int) -> None:
             bar.update(task, total=total * draws, advance=min(done, 1))
 
-        with listening(count):
+        reading = bar.add_task("Partitions", total=None, visible=False)
+
+        def read(done: int, partitions: int, rows: int) -> None:
+            words = f"Rows {rows:,}" if rows else "Partitions"
+            bar.update(reading, description=words, completed=done, total=partitions, visible=done < partitions)
+
+        with listening(count), watching(read):
             yield
 
 
@@ -86,7 +92,15 @@ def counting_repetitions() -> Iterator[Callable[[int, int], None]]:
 
 def _bar() -> Progress:
     """Return a bar that goes when the work is done, and that only a terminal shows."""
-    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
+    from rich.progress import (
+        BarColumn,
+        MofNCompleteColumn,
+        Progress,
+        TextColumn,
+        TimeElapsedColumn,
+        TimeRemainingColumn,
+    )
 
-    columns = TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn()
+    words, times = TextColumn("{task.description}"), (TimeElapsedColumn(), TextColumn("left"), TimeRemainingColumn())
+    columns = words, BarColumn(), MofNCompleteColumn(), *times
     return Progress(*columns, console=to_person, transient=True, disable=not to_person.is_terminal)

@@ -40,7 +40,7 @@ class MemorySource:
     def __init__(self, options: Options) -> None:
         for name in options.of(ENGINE):
             raise OrthocalError(
-                f"`--{name}` must go with `--engine dask`; the engine is 'memory'. Add that, or leave `--{name}` out."
+                f"`--{name}` must go with `--engine dask` or `local`; the engine is 'memory'. Add one, or leave `--{name}` out."
             )
         self.options, self.path = options, Path(options.data)
         self.files = [self.path]
@@ -91,6 +91,131 @@ class MemorySource:
         """Write the table with a column of calibrated predictions; return what else is to be said of the map."""
         add_calibrated(done.map, self.path, folder / self.table, done.columns)
         return {}
+
+
+class LocalSource:
+    """Files larger than memory, in this process."""
+
+    def __init__(self, options: Options) -> None:
+        from orthocal.cli.cluster import PARTS_FOLDER
+        from orthocal.engines.local.chunks import files_of
+
+        if options.of(ENGINE).get("scheduler") is not None:
+            raise OrthocalError("`--scheduler` must go with `--engine dask`; the engine is 'local'. Leave it out.")
+        require_apart(options.data, options.out)
+        self.options = options
+        self.files: Sequence[Path] = [Path(file) for file in files_of(options.data)]
+        self.table = f"{PARTS_FOLDER}/"
+
+    @cached_property
+    def data(self) -> Any:
+        """The table; rows without a needed value are left out, where that was asked for, and counted."""
+        from orthocal.engines.local.table import LocalTable
+
+        table = LocalTable.of_files(self.options.data)
+        require_column(table.columns, self.options.treatment, "treatment")
+        if not self.options.drop_missing:
+            return table
+        needed = needed_values(self.options)
+        for name in needed:
+            require_column(table.columns, name, "needed")
+        lost = table.select(needed).merged(missing_in, total_of)
+        if lost[-1]:
+            each = [f"{count:,} without {name}" for name, count in zip(needed, lost[:-1], strict=True) if count]
+            say(f"Dropped {lost[-1]:,} rows: {', '.join(each)}.")
+        return table.where(needed, are_whole)
+
+    @property
+    def kind(self) -> DataType:
+        """The type of the treatment column."""
+        from pyarrow import parquet
+
+        return parquet.read_schema(self.data.chunks[0].path).field(self.options.treatment).type
+
+    @property
+    def size(self) -> str:
+        """What the data are."""
+        return f"{self.options.data}, {len(self.data.names):,} chunks of rows"
+
+    @contextmanager
+    def running(self) -> Iterator[None]:
+        """Have open what must be while the command works: nothing."""
+        yield
+
+    def words(self, study: Study) -> dict[str, str]:
+        """What else is to be said beforehand."""
+        rows = study.rows.count
+        return {
+            "data": f"{self.options.data}, {rows:,} rows in {len(self.data.names):,} chunks",
+            "engine": f"local files, chunks at once: {self.data.workers}",
+            **words_of_partitions(study, rows),
+        }
+
+    def write_calibrated(self, done: Calibration, folder: Path) -> dict[str, str]:
+        """Write the table with a column of calibrated predictions, file by file."""
+        (folder / self.table).mkdir()
+        for file in self.files:
+            if file.suffix == ".duckdb":
+                _write_batches(self.data, done, folder / self.table / f"{file.stem}.parquet")
+            else:
+                add_calibrated(done.map, file, folder / self.table / file.name, done.columns)
+        return words_of_bound(done)
+
+
+def _write_batches(table: Any, done: Calibration, target: Path) -> None:
+    from pyarrow import parquet
+
+    from orthocal.engines.partitioned.verdict import calibrated_values
+
+    reader = table.with_column(f"{done.name}_calibrated", calibrated_values, done.name, done.map)
+    with reader, parquet.ParquetWriter(target, reader.schema) as writer:
+        for batch in reader:
+            writer.write_batch(batch)
+
+
+def missing_in(part: Any, name: str) -> list[int]:
+    """Count the rows of a partition without a value, column by column and in all."""
+    del name
+    missing = part.isna()
+    return [*missing.sum().tolist(), int(missing.any(axis=1).sum())]
+
+
+def total_of(counts: Sequence[Sequence[int]]) -> list[int]:
+    """Add up counts."""
+    return [sum(column) for column in zip(*counts, strict=True)]
+
+
+def are_whole(part: Any) -> Any:
+    """Return which rows have every value."""
+    return part.notna().all(axis=1).to_numpy()
+
+
+def require_apart(data: str, out: Path) -> None:
+    """Results must not become part of the data."""
+    if Path(data).is_dir() and out.resolve().is_relative_to(Path(data).resolve()):
+        raise OrthocalError(
+            f"`--out` must not lie in the folder of the data, whose files are all read; {out} does. Choose another --out."
+        )
+
+
+def words_of_partitions(study: Study, rows: int) -> dict[str, str]:
+    """Say how rows in partitions are told apart, what is learnt on a sample, and what is put on a grid."""
+    from orthocal.engines.partitioned.grid_cells import CELLS
+
+    roles, sample = study.roles, min(study.rows.engine.recipe.sample, rows)
+    return {
+        "key": roles.groups or roles.key or "covariates, treatment and instrument of a row",
+        "sample": f"nuisances are learnt on about {sample:,} rows",
+        "grid": "none" if study.exact else f"of {CELLS:,} cells of the prediction",
+    }
+
+
+def words_of_bound(done: Calibration) -> dict[str, str]:
+    """Say how near an isotonic map on a grid is to the exact one."""
+    if not done.bound:
+        return {}
+    near = "means of the map up to any prediction are as near those of the exact map"
+    return {"bound of the grid": f"{done.bound:.3g}: {near}"}
 
 
 class DaskSource:
@@ -152,16 +277,12 @@ class DaskSource:
     def words(self, study: Study) -> dict[str, str]:
         """What else is to be said beforehand."""
         from orthocal.cli.cluster import words_of_engine
-        from orthocal.engines.partitioned.summaries import CELLS
 
-        rows, roles = study.rows.count, study.roles
-        sample = min(study.rows.engine.recipe.sample, rows)
+        rows = study.rows.count
         return {
             "data": f"{self.options.data}, {rows:,} rows in {self.data.npartitions:,} partitions",
             "engine": words_of_engine(self.scheduler, self.options.jobs),
-            "key": roles.groups or roles.key or "covariates, treatment and instrument of a row",
-            "sample": f"nuisances are learnt on about {sample:,} rows",
-            "isotonic on a grid": "no" if study.exact else f"yes: of {CELLS:,} cells of the prediction",
+            **words_of_partitions(study, rows),
         }
 
     def write_calibrated(self, done: Calibration, folder: Path) -> dict[str, str]:
@@ -171,7 +292,4 @@ class DaskSource:
         assert done.study is not None  # noqa: S101
         rows = None if self.options.drop_missing else done.study.rows.count
         write_parts(done.map, self.options.data, folder, done.name, rows)
-        if not done.bound:
-            return {}
-        near = "means of the map up to any prediction are as near those of the exact map"
-        return {"bound of the grid": f"{done.bound:.3g}: {near}"}
+        return words_of_bound(done)

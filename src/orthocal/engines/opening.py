@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -30,10 +30,7 @@ def _of_duckdb(data: Any) -> PartitionedTable | None:
 
 def _of_large_files(data: Any) -> PartitionedTable | None:
     """Files that take more than a share of the memory, and what only an engine of partitions reads: folders, patterns, DuckDB."""
-    if not isinstance(data, str | Path):
-        return None
-    is_one = not Path(data).is_dir() and not set("*?[") & set(str(data)) and Path(data).suffix != ".duckdb"
-    if is_one and not (Path(data).is_file() and are_large([str(data)])):
+    if not isinstance(data, str | Path) or not why_local(data):
         return None
     from orthocal.engines.local.table import LocalTable
 
@@ -49,13 +46,19 @@ def _of_spark(data: Any) -> PartitionedTable | None:
     return SparkTable.of_frame(data)
 
 
+def why_local(data: str | Path) -> str:
+    """Return why files are to be read in chunks; nothing where memory is large enough."""
+    path = Path(data)
+    if path.is_file() and path.suffix != ".duckdb":
+        size = path.stat().st_size
+        return f"{path} has {size / 1e9:.1f} GB, more than a quarter of the memory" if size > SHARE * memory() else ""
+    if path.is_file():
+        return f"{path} is a DuckDB file"
+    return f"{path} is not a single file" if path.is_dir() or set("*?[") & set(str(data)) else ""
+
+
 SHARE = 0.25
 """Of the memory, beyond which files are read in chunks."""
-
-
-def are_large(files: Sequence[str]) -> bool:
-    """Return whether files take more than a quarter of the machine's memory."""
-    return sum(os.path.getsize(file) for file in files) > SHARE * memory()  # noqa: PTH202
 
 
 def memory() -> int:
@@ -68,7 +71,13 @@ def memory() -> int:
         return whole
 
 
+def _already(data: Any) -> PartitionedTable | None:
+    """A table in partitions."""
+    return data if isinstance(data, PartitionedTable) else None
+
+
 ENGINES: dict[str, Callable[[Any], PartitionedTable | None]] = {
+    "partitions": _already,
     "dask": _of_dask,
     "duckdb": _of_duckdb,
     "local": _of_large_files,

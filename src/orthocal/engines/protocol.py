@@ -7,7 +7,7 @@ nuisances in ``engines/partitioned/`` are written once, for any that has its ver
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, Protocol, Self
+from typing import Any, Protocol, Self, runtime_checkable
 
 import numpy as np
 
@@ -144,6 +144,7 @@ class SortedRanges(Protocol):
         ...
 
 
+@runtime_checkable
 class PartitionedTable(Protocol):
     """A table in partitions: all that an engine must do.
 

@@ -22,8 +22,9 @@ class Study(StudyDefinition):
 
     Parameters
     ----------
-    data : pandas, polars or pyarrow table, path of one (.csv, .csv.gz, .parquet), or dask.dataframe
-        One row per person. On Dask the same calls work; what has no summary form there is refused.
+    data : table (pandas, polars, pyarrow), path, folder or pattern of files, DuckDB relation or dask.dataframe
+        One row per person; files are .csv, .csv.gz, .parquet or .duckdb. Folders, patterns, relations and files larger than a quarter of the memory are read in chunks. There,
+        and on Dask, the same calls work; what has no summary form is refused.
     outcome, treatment : str
         Columns.
     covariates : list of str or "all"
@@ -64,7 +65,8 @@ class Study(StudyDefinition):
     clip, random_state, n_jobs
         As in `orthogonal_loss`.
     sample, exact : int, bool, optional
-        On Dask: rows that nuisances are learnt on (200,000 by default), and whether isotonic maps are those of all rows.
+        Where rows come in partitions: rows that nuisances are learnt on (200,000 by default), and whether isotonic maps and
+        verdicts are those of all rows, or of a grid of the prediction.
 
     Examples
     --------

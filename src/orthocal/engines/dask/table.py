@@ -11,6 +11,7 @@ import numpy as np
 
 from orthocal.arrays import Booleans, Floats
 from orthocal.engines.dask.training import train_on_partitions
+from orthocal.engines.dask.watch import PassWatch
 from orthocal.errors import OrthocalError
 
 AT_ONCE = 8
@@ -80,7 +81,8 @@ class DaskTable:
         import dask
 
         try:
-            return dask.compute(*tasks)
+            with PassWatch(len(self.parts)):
+                return dask.compute(*tasks)
         except KeyError:
             for name, part in zip(self.names, self.parts, strict=True):
                 self._require_columns(name, part)

@@ -34,6 +34,7 @@ class Chunk:
     name: str
     path: str
     groups: tuple[int, ...]
+    rows: int
 
     def read(self, columns: Sequence[str]) -> Any:
         """Return columns as a pandas frame; text stays in Arrow's form."""
@@ -86,7 +87,7 @@ def _chunks(path: str, file: ParquetFile) -> Iterator[Chunk]:
         if done - first >= ROWS or group == len(sizes) - 1:
             whole = len(groups) == len(sizes)
             rows = "" if whole else f", rows {first:,} to {done - 1:,}"
-            yield Chunk(f"File {path}{rows}", path, tuple(groups))
+            yield Chunk(f"File {path}{rows}", path, tuple(groups), done - first)
             groups, first = [], done
 
 

@@ -12,7 +12,7 @@ from orthocal.arrays import Booleans, Floats
 from orthocal.engines.local.chunks import CONVERTERS, Chunk, Scratch, chunks_of, files_of, from_relation, one_ending
 from orthocal.engines.local.ranges import LocalRanges
 from orthocal.errors import UnavailableError
-from orthocal.progress import followed
+from orthocal.progress import followed, passing
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -109,7 +109,11 @@ class LocalTable:
         def answer(chunk: Chunk) -> Any:
             return function(self.read(chunk), chunk.name, *shared)
 
-        return in_threads(answer, chosen, self.workers)
+        tell, rows = passing(), 0
+        for done, (chunk, found) in enumerate(zip(chosen, in_threads(answer, chosen, self.workers), strict=True), 1):
+            rows += chunk.rows
+            tell(done, len(chosen), rows)
+            yield found
 
     def ranges(
         self, function: Callable[..., Any], build: Callable[..., Any], inner: Floats, empty: Any, *shared: Any

@@ -13,7 +13,7 @@ from orthocal.arrays import Booleans, Floats, Integers, is_constant
 from orthocal.assessment.pieces import Packed, Piece
 from orthocal.assessment.sweeps import Question
 from orthocal.engines.partitioned.cell_finder import CellFinder
-from orthocal.engines.partitioned.summaries import Ends, are_several
+from orthocal.engines.partitioned.grid_cells import PredictionEnds, are_several
 from orthocal.losses import Loss, QuadraticLoss, of_columns
 from orthocal.losses.counting import Counts
 
@@ -26,7 +26,7 @@ OF_MASS, OF_WEIGHT = ("m", "mm", "mmm", "mr", "r/m"), ("w", "ww", "www", "wm", "
 """With the mass m and the weight w, where these are not the same for all rows, or not the same as each other; r/m is r^2 / m."""
 
 
-class Kind(NamedTuple):
+class MomentKind(NamedTuple):
     """What need not be summed: a mass that all rows have, and weights that are the masses."""
 
     mass: float | None
@@ -44,21 +44,21 @@ class MomentCells:
 
     Parameters
     ----------
-    kind : Kind
+    kind : MomentKind
     sums : dict of str to array of shape (halves, cells)
     edges : array
         Inner ends of the cells ( , ].
-    ends : Ends
+    ends : PredictionEnds
         Of all predictions.
     counts : Counts
     least : float
         The least mass of a row.
     """
 
-    kind: Kind
+    kind: MomentKind
     sums: dict[str, Floats]
     edges: Floats
-    ends: Ends
+    ends: PredictionEnds
     counts: Counts
     least: float
 
@@ -71,7 +71,7 @@ class MomentCells:
     def in_cells(cls, cell: Integers, prediction: Floats, loss: QuadraticLoss, edges: Floats) -> MomentCells:
         """Of rows whose cells are known; by chance half of them are in the other half."""
         mass, weight = loss.denominator, loss.weight
-        kind = Kind(float(mass[0]) if is_constant(mass) else None, weight is mass)
+        kind = MomentKind(float(mass[0]) if is_constant(mass) else None, weight is mass)
         bits = np.random.default_rng(len(cell)).bytes(-(-len(cell) // 8))
         place = cell * HALVES + np.unpackbits(np.frombuffer(bits, dtype=np.uint8))[: len(cell)]
         column = {"r": loss.numerator - mass * prediction, "m": mass, "w": weight}
@@ -80,7 +80,7 @@ class MomentCells:
             kind=kind,
             sums={name: values.reshape(-1, HALVES).T for name, values in found.items()},
             edges=edges,
-            ends=Ends.of(prediction),
+            ends=PredictionEnds.of(prediction),
             counts=Counts.of(weight, len(cell)),
             least=float(mass.min()),
         )
@@ -133,7 +133,7 @@ class MomentCells:
             found["r/m"] = found["rr"] / each if each else 0 * rows
         if self.kind.same:
             found |= dict(zip(OF_WEIGHT, (found[name] for name in ("m", "mm", "mmm", "mm", "mr")), strict=True))
-        return replace(self, kind=Kind(None, False), sums=found)
+        return replace(self, kind=MomentKind(None, False), sums=found)
 
     @property
     def rows(self) -> Floats:

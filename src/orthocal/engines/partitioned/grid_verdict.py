@@ -17,13 +17,13 @@ from orthocal.assessment.subgroups import MOST_LEVELS, missing_last
 from orthocal.assessment.sweeps import Rows
 from orthocal.engines.partitioned.cell_finder import CellFinder
 from orthocal.engines.partitioned.grid import CellRows, MomentCells
+from orthocal.engines.partitioned.grid_cells import CELLS, UNEVEN
 from orthocal.engines.partitioned.partition_loss import Job
 from orthocal.engines.partitioned.passes import reduced
 from orthocal.engines.partitioned.ranges import subgroup_of
 from orthocal.engines.partitioned.sketch import Sketch
 from orthocal.engines.partitioned.source import SPREAD_ERRORS, Source, prediction_and_loss
-from orthocal.engines.partitioned.summaries import CELLS, UNEVEN
-from orthocal.engines.partitioned.summed_overlap import SummedOverlap, overlap_of, warned
+from orthocal.engines.partitioned.summed_overlap import SummedOverlap, summed_overlap_of, warned
 from orthocal.errors import OrthocalError
 from orthocal.formats import number
 from orthocal.losses import Loss, QuadraticLoss
@@ -164,7 +164,7 @@ def _verdict_sums(part: Any, job: Job, map_: Map | None, grid: Grid, coarse: Cel
         MomentCells.in_cells(cell, prediction, loss, grid.finder.edges).without(covered),
         inside,
         dict(_cells_of_groups(part, job, prediction, loss, coarse)),
-        overlap_of(loss),
+        summed_overlap_of(loss),
     )
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -12,7 +12,7 @@ from orthocal.arrays import Integers
 from orthocal.assessment.bin_edges import settled_order
 from orthocal.assessment.pieces import Piece
 from orthocal.assessment.subgroups import missing_last
-from orthocal.assessment.sweeps import Question, Rows
+from orthocal.assessment.sweeps import Question, Rows, SortedRows, longest_piece, piece_ends
 from orthocal.engines.partitioned.partition_loss import Job
 from orthocal.engines.partitioned.source import Source, prediction_and_loss
 from orthocal.engines.protocol import SortedRanges
@@ -28,7 +28,7 @@ ROWS_A_RANGE = 2**20
 
 def ranges(source: Source) -> SortedRanges:
     """Return the rows by ranges of the prediction, each sorted: the one step that moves rows."""
-    inner = source.sketch.grid(max(1, -(-source.sketch.counts.rows // ROWS_A_RANGE)))
+    inner = source.rough_sketch.grid(max(1, round(source.about_rows / ROWS_A_RANGE)))
     empty = _table_like(source.like, source.job.roles.by)
     return source.table.ranges(_table, _sorted, inner, empty, source.job, source.map, source.like)
 
@@ -38,15 +38,14 @@ class RangedRows:
 
     def __init__(self, pieces: SortedRanges, like: Loss) -> None:
         self.like, self._pieces = like, pieces
-        sizes = np.array(pieces.answers(_size))
-        # Ranges without rows are no pieces: those that are left count from 0.
-        self._places = np.column_stack([np.cumsum(sizes > 0) - 1, np.cumsum(sizes) - sizes])
-        self.rows = int(sizes.sum())
+        sizes = np.array(pieces.answers(_sizes))
+        self._places = np.cumsum(sizes, axis=0) - sizes
+        self.rows = int(sizes[:, 1].sum())
 
     def ask(self, questions: Sequence[Question]) -> list[list[Any]]:
-        """Send all questions to every piece."""
-        found = [one for one in self._pieces.answers(_answers, self._places, list(questions)) if one is not None]
-        return [list(answers) for answers in zip(*found, strict=True)]
+        """Send all questions to every range, which asks its pieces."""
+        found = self._pieces.answers(_answers, self._places, list(questions))
+        return [list(answers) for answers in zip(*(piece for own in found for piece in own), strict=True)]
 
     def among(self, column: str, level: Any) -> Rows:
         """The rows of a subgroup."""
@@ -108,16 +107,19 @@ def _sorted(table: Any, job: Job, map_: Map | None, like: Any) -> SortedPiece:
     return SortedPiece(prediction[order], loss[order], by={name: values[order] for name, values in by.items()})
 
 
-def _size(piece: Piece, number: int) -> int:
+def _sizes(piece: Piece, number: int) -> tuple[int, int]:
+    """How many pieces that fit the cache a range has, and how many rows."""
     del number
-    return len(piece)
+    return len(piece_ends(piece.prediction, longest_piece(piece.loss))) if len(piece) else 0, len(piece)
 
 
-def _answers(piece: Piece, number: int, places: Integers, questions: Sequence[Question]) -> list[Any] | None:
+def _answers(piece: Piece, number: int, places: Integers, questions: Sequence[Question]) -> list[list[Any]]:
     if not len(piece):
-        return None
-    placed = Piece(piece.prediction, piece.loss, *places[number].tolist())
-    return [question(placed) for question in questions]
+        return []
+    before, start = places[number].tolist()
+    own = SortedRows(piece.prediction, piece.loss).pieces
+    placed = [replace(one, number=before + one.number, start=start + one.start) for one in own]
+    return [[question(one) for question in questions] for one in placed]
 
 
 def _of_group(piece: SortedPiece, column: str, level: Any) -> Piece:

@@ -11,11 +11,12 @@ import numpy as np
 
 from orthocal.arrays import Floats
 from orthocal.engines.partitioned.cell_finder import CellFinder
+from orthocal.engines.partitioned.grid_cells import CELLS, GridCells
 from orthocal.engines.partitioned.keys import keys_of, sampled
 from orthocal.engines.partitioned.partition_loss import Job, loss_of
 from orthocal.engines.partitioned.passes import each, reduced
 from orthocal.engines.partitioned.sketch import Sketch
-from orthocal.engines.partitioned.summaries import CELLS, Bracketed, GridCells, LineSums, Pairs
+from orthocal.engines.partitioned.summaries import Bracketed, LineSums, Pairs
 from orthocal.engines.protocol import PartitionedTable
 from orthocal.errors import OrthocalError, UnavailableError
 from orthocal.losses import Loss, QuadraticLoss, joined, without_overlap
@@ -84,6 +85,11 @@ class Source:
     def is_rough(self) -> bool:
         """Whether the rough sketch is not that of all partitions."""
         return len(_spread(self.parts)) < self.parts
+
+    @property
+    def about_rows(self) -> float:
+        """How many rows there are, judging by the partitions that were looked at."""
+        return self.rough_sketch.counts.rows * self.parts / len(_spread(self.parts))
 
     def rough_then_whole(self, errors: float) -> Iterator[tuple[Sketch, float]]:
         """Yield the sketch of a few partitions, then that of all, each with how far off a share of the weight can be."""

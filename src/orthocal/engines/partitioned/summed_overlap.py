@@ -74,10 +74,10 @@ class SummedOverlap(Overlap):
 
 def overlap_in(part: Any, job: Job) -> SummedOverlap | None:
     """Question: the overlap of a partition."""
-    return overlap_of(loss_of(part, job)[1])
+    return summed_overlap_of(loss_of(part, job)[1])
 
 
-def overlap_of(loss: Loss) -> SummedOverlap | None:
+def summed_overlap_of(loss: Loss) -> SummedOverlap | None:
     """Return the overlap of some rows in sums, if their loss has any."""
     overlap = loss.overlap
     if overlap is None or not len(loss):

@@ -1,0 +1,160 @@
+"""Sums of rows by cells of the prediction, from which maps are fitted."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import numpy as np
+
+from orthocal.arrays import Booleans, Floats, is_constant
+from orthocal.engines.partitioned.cell_finder import CellFinder
+from orthocal.losses import QuadraticLoss
+from orthocal.losses.counting import Counts
+from orthocal.losses.summed import SummedQuadraticLoss
+
+SAME = 1e-12
+"""Share of their size within which a mean of equal predictions is that prediction."""
+CELLS, UNEVEN = 2**16, 32
+"""Of the grid on which a map is fitted in one pass; and times its share that a cell may hold before the grid is drawn again."""
+
+
+class PredictionEnds(NamedTuple):
+    """The lowest and the highest of some predictions."""
+
+    low: float
+    high: float
+
+    @classmethod
+    def of(cls, prediction: Floats) -> PredictionEnds:
+        """Of some rows."""
+        return cls(float(prediction.min()), float(prediction.max()))
+
+    def merge(self, other: PredictionEnds) -> PredictionEnds:
+        """Of both."""
+        return PredictionEnds(min(self.low, other.low), max(self.high, other.high))
+
+
+def are_several(mean: Floats, upper: Floats) -> Booleans:
+    """Return which cells hold different predictions: those whose mean is below the upper end, which is one of them."""
+    return np.asarray(upper - mean > SAME * np.maximum(np.abs(upper), np.abs(mean)))
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class GridCells:
+    """Sums of rows by cells ( , ] of the prediction.
+
+    Parameters
+    ----------
+    edges : array
+        Inner ends of the cells.
+    ends : PredictionEnds
+        Of all predictions.
+    numerator, denominator, weight, rows, prediction : array
+        Sums of each cell.
+    counts : Counts
+        How the weights count.
+    squares : array of shape (3, cells)
+        Of n, n d and d, for the bound; empty where none is wanted.
+    """
+
+    edges: Floats
+    ends: PredictionEnds
+    numerator: Floats
+    denominator: Floats
+    weight: Floats
+    rows: Floats
+    prediction: Floats
+    counts: Counts
+    squares: Floats
+
+    @classmethod
+    def of(cls, prediction: Floats, loss: QuadraticLoss, finder: CellFinder, *, bounded: bool) -> GridCells:
+        """Of some rows."""
+        cell, n, d = finder.cells(prediction), loss.numerator, loss.denominator
+
+        def sums(values: Floats | None) -> Floats:
+            return np.bincount(cell, values, len(finder)).astype(np.float64, copy=False)
+
+        rows, total = sums(None), sums(n)
+        if loss.weight is d and is_constant(d):  # then sums of masses only count rows
+            each = float(d[0])
+            mass = weight = each * rows
+            counts = Counts(len(n), each * len(n), each == np.floor(each), each, each)
+            squares = [sums(n * n), each * total, each**2 * rows] if bounded else []
+        else:
+            mass = sums(d)
+            weight = mass if loss.weight is d else sums(loss.weight)
+            counts = Counts.of(loss.weight, len(n))
+            squares = [sums(n * n), sums(n * d), sums(d * d)] if bounded else []
+        return cls(
+            edges=finder.edges,
+            ends=PredictionEnds.of(prediction),
+            numerator=total,
+            denominator=mass,
+            weight=weight,
+            rows=rows,
+            prediction=sums(prediction),
+            counts=counts,
+            squares=np.array(squares) if bounded else np.empty((3, 0)),
+        )
+
+    def merge(self, other: GridCells) -> GridCells:
+        """Of both."""
+        mass = self.denominator + other.denominator
+        same = self.weight is self.denominator and other.weight is other.denominator
+        return GridCells(
+            edges=self.edges,
+            ends=self.ends.merge(other.ends),
+            numerator=self.numerator + other.numerator,
+            denominator=mass,
+            weight=mass if same else self.weight + other.weight,
+            rows=self.rows + other.rows,
+            prediction=self.prediction + other.prediction,
+            counts=self.counts.merge(other.counts),
+            squares=self.squares + other.squares,
+        )
+
+    @property
+    def _upper(self) -> Floats:
+        return np.append(self.edges, self.ends.high)
+
+    @property
+    def _mean(self) -> Floats:
+        return np.divide(self.prediction, self.rows, out=self._upper, where=self.rows > 0)
+
+    @property
+    def is_uneven(self) -> bool:
+        """Whether a cell of more than one prediction holds many times its share of the weight."""
+        share = self.weight[are_several(self._mean, self._upper)] / self.weight.sum()
+        return bool(share.max(initial=0.0) > UNEVEN / len(self.weight))
+
+    def bound(self) -> float:
+        r"""Return how far a map fitted on cells can be from the exact one.
+
+        Summed up to any prediction, the two differ by at most this much: :math:`|\sum_{\theta_i \le t} d_i (f_i - g_i)|`. The
+        walk of exact sums strays from its chord over a cell by at most :math:`\tfrac12\sum|n_i - c\,d_i|`, with c the cell's
+        ratio, and that by Cauchy and Schwarz by half the root of rows times squares.
+        """
+        ratio = np.divide(
+            self.numerator, self.denominator, out=np.zeros_like(self.numerator), where=self.denominator > 0
+        )
+        left = self.squares[0] - 2 * ratio * self.squares[1] + ratio**2 * self.squares[2]
+        several = are_several(self._mean, self._upper)
+        return float(0.5 * np.sqrt(self.rows * np.maximum(left, 0.0))[several].max(initial=0.0))
+
+    def as_summed(self) -> tuple[Floats, SummedQuadraticLoss]:
+        """Return (mean prediction, loss) of the cells that have rows; weights count rows."""
+        some = np.flatnonzero(self.rows)
+        weight = self.rows if self.counts.are_alike else self.weight * self.counts.factor
+        loss = SummedQuadraticLoss(
+            self.numerator[some], self.denominator[some], np.rint(weight[some]), squares=self.squares[:, some]
+        )
+        return self._mean[some], loss
+
+    def as_rows(self) -> tuple[Floats, QuadraticLoss, Floats]:
+        """Return (highest prediction, loss, count of rows) of the cells that have rows, each as one row."""
+        some = np.flatnonzero(self.rows)
+        loss = QuadraticLoss(self.numerator[some], self.denominator[some], self.weight[some])
+        counts = self.rows[some] if self.counts.are_alike else loss.weight * self.counts.factor
+        return self._upper[some], loss, counts
