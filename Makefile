@@ -4,8 +4,11 @@ VENV := .venv
 BIN := $(VENV)/bin
 
 TOOLS := .venv-tools
+OLDEST := .venv-oldest
+CASES ?= 20000
+SEED ?= 1
 
-.PHONY: demo test test-more test-slow test-tools test-browser lint bench docs package clean
+.PHONY: demo test test-more test-slow test-oldest test-tools test-browser fuzz lint bench docs package clean
 
 $(VENV)/demo.stamp: pyproject.toml
 	$(PYTHON) -m venv $(VENV)
@@ -29,6 +32,14 @@ $(TOOLS)/tools.stamp: pyproject.toml
 		|| echo 'CausalML does not install here; its tests are skipped.'
 	touch $@
 
+# The oldest versions that pyproject.toml declares, exactly.
+$(OLDEST)/oldest.stamp: pyproject.toml .ci/oldest_versions.py
+	$(PYTHON) -m venv --clear $(OLDEST)
+	$(OLDEST)/bin/python .ci/oldest_versions.py demo dask > $(OLDEST)/oldest.txt
+	$(OLDEST)/bin/python -m pip install --quiet --disable-pip-version-check -r $(OLDEST)/oldest.txt pytest pytest-xdist hypothesis polars duckdb
+	$(OLDEST)/bin/python -m pip install --quiet --disable-pip-version-check --no-deps --editable .
+	touch $@
+
 demo: $(VENV)/demo.stamp
 	$(BIN)/orthocal demo
 
@@ -41,6 +52,17 @@ test-more: $(VENV)/dev.stamp
 
 test-slow: $(VENV)/dev.stamp
 	$(BIN)/python -m pytest tests/statistics -m slow -rA --numprocesses 2
+
+# The core and the command line with the oldest versions declared; old libraries warn of newer ones, which is no failure.
+test-oldest: $(OLDEST)/oldest.stamp
+	$(OLDEST)/bin/python -m pytest -o filterwarnings=default -m 'not slow and not more' --numprocesses 2 --quiet \
+		tests/test_observations.py tests/test_frames.py tests/test_calibrators.py tests/test_solvers.py tests/test_mapfile.py \
+		tests/test_orthogonal.py tests/test_sklearn.py tests/test_streams.py tests/test_cli.py tests/test_cli_maps.py \
+		tests/test_page.py tests/test_plots.py tests/test_hostile_inputs.py
+
+# Hostile cases by number: make fuzz CASES=20000 SEED=2. A case that fails is printed as small as it is, with how to do it again.
+fuzz: $(VENV)/dev.stamp
+	OMP_NUM_THREADS=1 MPLBACKEND=agg $(BIN)/python -m tests.fuzz --cases $(CASES) --seed $(SEED)
 
 # Needs chromium on the machine: apt-get install chromium
 test-browser: $(VENV)/dev.stamp
@@ -73,4 +95,4 @@ package:
 	.venv-package/bin/python -c 'import orthocal; print("orthocal", orthocal.__version__, "installs from its wheel and runs the demo")'
 
 clean:
-	rm -rf site dist .venv-package $(VENV) $(TOOLS) .mypy_cache .ruff_cache .pytest_cache
+	rm -rf site dist .venv-package $(VENV) $(TOOLS) $(OLDEST) .mypy_cache .ruff_cache .pytest_cache

@@ -69,9 +69,9 @@ def test_calibrate_reads_a_pattern_and_writes_everything(rows, folder, scheduler
     arguments = ["calibrate", folder / "*.parquet", *COMMON, *QUICK, "--scheduler", scheduler, "--by", "sex"]
     assert run(*arguments, "--method", "isotonic", "--cost", "0.4", "--out", out) == 0
     said = capsys.readouterr()
-    assert f"data                {folder / '*.parquet'}, 2,000 rows in 4 partitions\n" in said.err
-    assert "method              isotonic\n" in said.err
-    assert "sample              nuisances are learnt on about 300 rows\n" in said.err
+    assert f"data        {folder / '*.parquet'}, 2,000 rows in 4 partitions\n" in said.err
+    assert "method      isotonic\n" in said.err
+    assert "sample      nuisances are learnt on about 300 rows\n" in said.err
     assert "Calibration: improved. On rows the map never saw the error falls from" in said.out
     assert "At cost 0.4 it changes the decision" in said.out
     assert "draws of the folds" not in said.out

@@ -50,7 +50,7 @@ def test_export_names_the_column_where_there_is_one(tmp_path, capsys):
     for arguments, message in [
         (
             ["json", "--prediction", "p"],
-            "`--prediction` and `--quote` must belong to the format; 'json' names no column",
+            "`--prediction`, `--dialect` and `--quote` must belong to the format; 'json' names no column",
         ),
         (["sqll"], "it is 'sqll'. Did you mean 'sql'?"),
         (["sql", "--prediction", ""], "`column` must be the name of a column"),
@@ -151,7 +151,7 @@ def test_a_failure_of_the_machine_is_one_line_and_exit_1(data_csv, tmp_path, mon
     def full(*_):
         raise OSError(28, "No space left on device")
 
-    monkeypatch.setattr("orthocal.files.streams._require_full", full)
+    monkeypatch.setattr("orthocal.files.streams.require_full", full)
     save(AffineMap(0.0, 1.0), tmp_path / "map.json")
     assert run("apply", tmp_path / "map.json", data_csv, "--prediction", "tau", "--out", tmp_path / "x.csv") == 1
     assert capsys.readouterr().err == "Failed: [Errno 28] No space left on device\n"

@@ -23,7 +23,7 @@ EXAMPLES = {
     "flat": AffineMap(2, 0),
     "step": StepMap(EDGES, RNG.standard_normal(5000)),
     "one step": StepMap([], [0.1]),
-    "two steps": StepMap([-0.0], [-1e-300, 1e300]),
+    "two steps": StepMap([-0.0], [-1e-300, 1e50]),
     "sigmoid": SigmoidMap(-1.5, 2.25, 0.1, 1.7),
     "steep sigmoid": SigmoidMap(0.0, 1e-3, -5.0, -1e6),
     "spline": SplineMap(KNOTS, [-1.0, -0.8, 0.1, 0.3, 0.3, 1.1, 4.0, 3.0]),

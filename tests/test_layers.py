@@ -15,6 +15,8 @@ LAYERS = {
     "progress": 0,
     "hashing": 0,
     "events": 0,
+    "values": 1,
+    "covariates": 1,
     "observations": 1,
     "roles": 1,
     "folds": 1,

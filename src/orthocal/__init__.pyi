@@ -46,6 +46,7 @@ from orthocal.effects import RestrictedMeanTime as RestrictedMeanTime
 from orthocal.effects import SurvivalProbability as SurvivalProbability
 from orthocal.effects.check import Population as Population
 from orthocal.effects.check import check_orthogonality as check_orthogonality
+from orthocal.errors import AlignmentWarning as AlignmentWarning
 from orthocal.errors import HonestyWarning as HonestyWarning
 from orthocal.errors import OrthocalError as OrthocalError
 from orthocal.errors import OverlapWarning as OverlapWarning

@@ -9,6 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from orthocal.errors import OrthocalError
+from orthocal.formats import shown
 
 Floats: TypeAlias = npt.NDArray[np.float64]
 Integers: TypeAlias = npt.NDArray[np.int64]
@@ -146,8 +147,14 @@ def ordered(values: Floats) -> tuple[Integers, Floats]:
 
 def one_kind_of_labels(values: list[Any], name: str) -> Labels:
     """Return labels as an array; a number and a text that look alike must not become one."""
-    labels = np.array(values)
-    if len(set(values)) > len(np.unique(labels)):
+    try:
+        labels = np.array(values)
+        is_mixed = len(set(values)) > len(np.unique(labels))
+    except (TypeError, ValueError):  # they cannot be compared, or are no single values
+        raise OrthocalError(
+            f"`{name}` must hold numbers, text or truth values; it holds {shown(values[0])}. Make all text."
+        ) from None
+    if is_mixed:
         kinds = ", ".join(sorted({type(value).__name__ for value in values}))
         raise OrthocalError(
             f"`{name}` must hold labels of one kind; it mixes {kinds}, and some look alike. Make all text."

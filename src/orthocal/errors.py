@@ -7,10 +7,14 @@ from __future__ import annotations
 
 import difflib
 import warnings
-from collections.abc import Collection, Sized
+from collections.abc import Collection, Mapping, Sized
+from datetime import date
+from os import PathLike
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+
+from orthocal.formats import listed, shown
 
 if TYPE_CHECKING:
     from orthocal.arrays import Floats, Labels
@@ -92,6 +96,26 @@ class HonestyWarning(UserWarning):
     """
 
 
+class AlignmentWarning(UserWarning):
+    """Columns come with indexes that disagree, and rows are aligned by their order all the same.
+
+    Examples
+    --------
+    >>> import warnings
+    >>> import numpy as np
+    >>> import pandas as pd
+    >>> import orthocal
+    >>> X = pd.DataFrame({"age": np.arange(100.0)})
+    >>> y = pd.Series(np.arange(100.0), index=np.arange(100)[::-1])
+    >>> known = {"propensity": 0.5, "outcome_control": 0.0, "outcome_treated": 0.0}
+    >>> with warnings.catch_warnings(record=True) as said:
+    ...     warnings.simplefilter("always")
+    ...     _ = orthocal.orthogonal_loss("cate", X, y, treatment=np.tile([0, 1], 50), nuisances=known)
+    >>> said[0].category.__name__
+    'AlignmentWarning'
+    """
+
+
 def warn_of_old_name(old: str, new: str) -> None:
     """Say that a name goes with the next release, and what to write instead."""
     warnings.warn(f"{old} is now {new}; the old name goes with the next release.", FutureWarning, stacklevel=3)
@@ -111,17 +135,37 @@ def require_length(values: Sized, n: int, name: str) -> None:
         )
 
 
+MOST_WEIGHT = 1e9
+"""Of a row, over that of the row in the middle."""
+LARGEST, SMALLEST = 1e50, 1e-50
+"""Size of numbers whose products of a few are still doubles; and what the largest of a column must reach, if it is not 0."""
+
+
 def require_finite(values: Floats, name: str, first: int = 0) -> None:
-    """No NaN, no infinity and nothing masked; `first` is the number of the first row, where these are some of many."""
+    """No NaN, no infinity, nothing masked, nothing huge; `first` is the number of the first row, where these are some of many."""
     if isinstance(values, np.ma.MaskedArray):
         values = np.ma.filled(values.astype(np.float64), np.nan)
     with np.errstate(over="ignore", invalid="ignore"):
-        if np.isfinite(np.sum(values)):  # one number that is not finite makes the sum so
+        if np.dot(values, values) <= LARGEST**2:  # one number that is not finite, or huge, makes it so
             return
-    if not np.isfinite(values).all():
-        row = int(np.flatnonzero(~np.isfinite(values))[0])
+    wrong = np.flatnonzero(~(np.abs(values) <= LARGEST))
+    if len(wrong) and not np.isfinite(values[wrong[0]]):
         raise OrthocalError(
-            f"`{name}` must be finite in every row; row {first + row} is {values[row]}. Drop such rows or fill them in."
+            f"`{name}` must be finite in every row; row {first + wrong[0]} is {values[wrong[0]]}. "
+            "Drop such rows or fill them in."
+        )
+    if len(wrong):
+        raise OrthocalError(
+            f"`{name}` must not exceed {LARGEST:g} in size; row {first + wrong[0]} is {values[wrong[0]]}. Use other units."
+        )
+
+
+def require_not_tiny(values: Floats, name: str) -> None:
+    """The numbers of a column are all 0, or some of them large enough to be squared and divided by."""
+    if np.dot(values, values) < SMALLEST**2 and values.any() and np.abs(values).max() < SMALLEST:
+        raise OrthocalError(
+            f"`{name}` must reach {SMALLEST:g} in size somewhere, or be 0; its largest is {np.abs(values).max()}. "
+            "Use other units."
         )
 
 
@@ -133,6 +177,12 @@ def require_weights(weight: Floats) -> None:
         raise OrthocalError(f"`sample_weight` must not be negative; row {row} is {weight[row]}. Drop such rows.")
     if weight.max() == 0:
         raise OrthocalError("`sample_weight` must be positive somewhere; all are 0. Leave it out to weigh rows alike.")
+    if weight.max() > MOST_WEIGHT * np.median(weight[weight > 0]):
+        row = int(np.argmax(weight))
+        raise OrthocalError(
+            f"`sample_weight` must not exceed {MOST_WEIGHT:g} times its median, or other rows are lost in rounding; row {row} "
+            f"is {weight[row]:g}. Check the weights."
+        )
 
 
 def require_positive_mass(total: float) -> None:
@@ -156,32 +206,66 @@ def require_known_propensity(propensity: Floats, name: str) -> None:
 
 
 def require_level(treatment: Labels, level: object, name: str) -> None:
-    """A treatment level that is asked for occurs."""
+    """A treatment level that is asked for is one value, and occurs."""
+    if not (np.isscalar(level) or level is None or isinstance(level, date)):
+        raise OrthocalError(f"`{name}` must be one value of the treatment; it is {shown(level)}. Name that value.")
     if not np.any(treatment == level):
-        levels = ", ".join(repr(value) for value in np.unique(treatment)[:10].tolist())
+        levels = listed(repr(value) for value in np.unique(treatment)[:10].tolist())
         raise OrthocalError(
-            f"`{name}`={level!r} must occur in the treatment column; its levels are {levels}. "
+            f"`{name}`={shown(level)} must occur in the treatment column; its levels are {levels}. "
             "Name the two levels to compare, as in CATE(arm=..., control=...)."
         )
 
 
-def require_inside(value: float, low: float, high: float, name: str) -> None:
+def is_number(value: Any) -> bool:
+    """Return whether a value is a finite number that is not huge; truth values are none."""
+    is_real = isinstance(value, int | float | np.integer | np.floating) and not isinstance(value, bool)
+    size = (
+        float(value) if is_real and isinstance(value, np.floating) else value
+    )  # whole numbers may not fit into a double
+    return is_real and bool(-LARGEST <= size <= LARGEST)
+
+
+def are_numbers(*arrays: Floats) -> bool:
+    """Return whether all numbers of some arrays are finite, and none is huge."""
+    return all(bool((np.abs(values) <= LARGEST).all()) for values in arrays)
+
+
+def require_number(value: Any, name: str, hint: str = "") -> None:
+    """A setting is a finite number."""
+    if not is_number(value):
+        raise OrthocalError(f"`{name}` must be a finite number{hint}; it is {shown(value)}.")
+
+
+def require_inside(value: Any, low: float, high: float, name: str) -> None:
     """A setting lies strictly between two numbers."""
-    if not low < value < high:
-        raise OrthocalError(f"`{name}` must lie strictly between {low} and {high}; it is {value}.")
+    if not (is_number(value) and low < value < high):
+        raise OrthocalError(f"`{name}` must lie strictly between {low} and {high}; it is {shown(value)}.")
 
 
-def require_at_least(value: float, low: float, name: str) -> None:
+def require_at_least(value: Any, low: float, name: str) -> None:
     """A setting is not smaller than it can be."""
-    if not value >= low:
-        raise OrthocalError(f"`{name}` must be at least {low}; it is {value}.")
+    if not (is_number(value) and value >= low):
+        raise OrthocalError(f"`{name}` must be at least {low}; it is {shown(value)}.")
 
 
 def require_one_of(value: Any, known: Collection[str], name: str) -> None:
     """A name is one of those that exist."""
-    if value not in known:
-        hint = did_you_mean(str(value), known)
-        raise OrthocalError(f"`{name}` must be one of {', '.join(map(repr, known))}; it is {value!r}.{hint}")
+    if not (isinstance(value, str) and value in known):
+        hint = did_you_mean(value, known) if isinstance(value, str) else ""
+        raise OrthocalError(f"`{name}` must be one of {listed(map(repr, known))}; it is {shown(value)}.{hint}")
+
+
+def require_mapping(value: Any, name: str, what: str) -> None:
+    """A setting maps names to something; None stands for nothing."""
+    if value is not None and not (isinstance(value, Mapping) and all(isinstance(key, str) for key in value)):
+        raise OrthocalError(f"`{name}` must map names to {what}; it is {shown(value)}. Pass a dict.")
+
+
+def require_path(path: Any, name: str) -> None:
+    """Something is the path of a file."""
+    if not (isinstance(path, str | PathLike) and str(path)) or "\0" in str(path):
+        raise OrthocalError(f"`{name}` must be the path of a file; it is {shown(path)}.")
 
 
 def did_you_mean(name: str, known: Collection[str]) -> str:
@@ -191,7 +275,14 @@ def did_you_mean(name: str, known: Collection[str]) -> str:
     return f" Did you mean {lower[near[0]]!r}?" if near else ""
 
 
-def require_whole(value: Any, low: int, name: str) -> None:
-    """A setting is a whole number, not smaller than it can be."""
-    if isinstance(value, bool) or not isinstance(value, int | np.integer) or value < low:
-        raise OrthocalError(f"`{name}` must be a whole number of at least {low}; it is {value!r}.")
+def is_whole(value: Any) -> bool:
+    """Return whether a value is a whole number; truth values are none."""
+    return isinstance(value, int | np.integer) and not isinstance(value, bool)
+
+
+def require_whole(value: Any, low: int, name: str, high: int | None = None) -> None:
+    """A setting is a whole number, neither smaller nor larger than it can be."""
+    if not is_whole(value) or value < low:
+        raise OrthocalError(f"`{name}` must be a whole number of at least {low}; it is {shown(value)}.")
+    if high is not None and value > high:
+        raise OrthocalError(f"`{name}` must be at most {high:,}; it is {shown(value)}.")

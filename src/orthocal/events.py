@@ -8,6 +8,7 @@ import numpy as np
 
 from orthocal.arrays import Booleans, Floats, Labels
 from orthocal.errors import OrthocalError
+from orthocal.formats import listed, shown
 
 
 def separated(y: Any, event: Any) -> tuple[Any, Any]:
@@ -22,7 +23,7 @@ def separated(y: Any, event: Any) -> tuple[Any, Any]:
     if len(flags) != 1 or len(times) != 1:
         raise OrthocalError(
             f"`y` as a structured array must have two fields, whether the event was seen (boolean) and the time (a number); "
-            f"it has {', '.join(fields)}. Pass the times as y and the events as event=."
+            f"it has {listed(fields)}. Pass the times as y and the events as event=."
         )
     return y[times[0]], y[flags[0]]
 
@@ -37,7 +38,7 @@ def as_event(values: Labels, time: Floats) -> Booleans:
     if not found <= {0, 1}:
         other = next(value for value in sorted(found, key=str) if value not in {0, 1})
         raise OrthocalError(
-            f"`event` must be 1 for an event and 0 for censored in every row; {other!r} occurs. Recode the column: "
+            f"`event` must be 1 for an event and 0 for censored in every row; {shown(other)} occurs. Recode the column: "
             "event == the value that stands for the event."
         )
     if len(time) and time.min() <= 0:

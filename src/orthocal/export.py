@@ -5,6 +5,7 @@ A map of a new shape registers its own form with ``sql_of.register`` and ``pytho
 
 from __future__ import annotations
 
+import builtins
 import keyword
 from collections.abc import Callable, Sequence
 from functools import singledispatch
@@ -15,23 +16,30 @@ from scipy.interpolate import PPoly
 
 from orthocal.arrays import Floats
 from orthocal.errors import OrthocalError
-from orthocal.group_export import group_python, group_sql
+from orthocal.formats import shown
+from orthocal.group_export import REFUSAL, group_python, group_sql
 from orthocal.group_maps import GroupMap
 from orthocal.joint_export import joint_python, joint_sql
 from orthocal.joint_maps import JointMap
 from orthocal.mapfile import to_json
 from orthocal.maps import AffineMap, IdentityMap, MixtureMap, OpenStepMap, SigmoidMap, SplineMap, StepMap
-from orthocal.sql_text import identifier, is_finite, literal, search
+from orthocal.sql_text import Dialect, dialect_of, identifier, is_finite, literal, search
 
 LARGEST_SCORE = 700.0
 """A sigmoid is flat to the last bit beyond this score, and exp of it is still a double."""
 
 
-def to_sql(map: Any, column: str | Sequence[str] = "prediction", quote: str | None = None) -> str:  # noqa: A002
-    """Return a map as one SQL expression; DuckDB and SQLite are tested.
+def to_sql(
+    map: Any,  # noqa: A002
+    column: str | Sequence[str] = "prediction",
+    quote: str | None = None,
+    dialect: str | None = None,
+) -> str:
+    """Return a map as one SQL expression; DuckDB and SQLite run it in the tests, the SQL of the others is parsed.
 
     It is made of CASE, arithmetic and (sigmoids only) EXP. Numbers are double literals that lose nothing. Where the prediction
-    is NULL, NaN or infinite the expression is NULL.
+    is NULL, NaN, infinite or beyond 1e50 in size the expression is NULL. A column that is not in the table is an error of the
+    database, but not in SQLite, which takes a misspelt name between double quotes for a text.
 
     Parameters
     ----------
@@ -40,8 +48,10 @@ def to_sql(map: Any, column: str | Sequence[str] = "prediction", quote: str | No
         Name of the column of predictions; of a joint map of several arms, the names of all columns in the order of the arms, and
         the text is a list of columns, each with its name. A map of groups names its columns of groups itself.
     quote : str, optional
-        The mark around that name: ``"`` in standard SQL, a backtick in BigQuery, MySQL and Spark. Without it a name of letters,
-        digits and underscores stands as it is, and any other is put between double quotes.
+        The mark around every name: ``"`` in standard SQL, a backtick in BigQuery, MySQL and Spark. Without it a name of letters,
+        digits and underscores that is no reserved word stands as it is, and any other between the marks of the dialect.
+    dialect : {"duckdb", "postgres", "bigquery", "snowflake", "spark", "mysql", "sqlite"}, optional
+        How names, texts and doubles are written; standard SQL by default.
 
     Returns
     -------
@@ -51,28 +61,28 @@ def to_sql(map: Any, column: str | Sequence[str] = "prediction", quote: str | No
     --------
     >>> from orthocal.maps import StepMap
     >>> print(to_sql(StepMap([0.0, 1.0], [-0.5, 0.25, 2.0]), "tau"))
-    CASE WHEN tau BETWEEN (-1.79769313486231571e+308) AND 1.79769313486231571e+308 THEN
+    CASE WHEN tau BETWEEN (-1.00000000000000008e+50) AND 1.00000000000000008e+50 THEN
     CASE WHEN tau <= 1e+00 THEN CASE WHEN tau <= 0e+00 THEN (-5e-01) ELSE 2.5e-01 END ELSE 2e+00 END
     END
     """
-    return whole_sql(getattr(map, "map_", map), column, quote)
+    return whole_sql(getattr(map, "map_", map), column, dialect_of(dialect, quote))
 
 
 @singledispatch
-def whole_sql(map: Any, column: Any, quote: str | None) -> str:  # noqa: A002
+def whole_sql(map: Any, column: Any, dialect: Dialect) -> str:  # noqa: A002
     """Return the SQL of a map of one column."""
-    name = identifier(column, quote)
-    return f"CASE WHEN {is_finite([name])} THEN\n{sql_of(map, name)}\nEND"
+    name = identifier(column, dialect)
+    return dialect.cast.format(f"CASE WHEN {is_finite([name])} THEN\n{sql_of(map, name)}\nEND")
 
 
 @whole_sql.register
-def _(map: JointMap, column: Sequence[str], quote: str | None) -> str:  # noqa: A002
-    return joint_sql(map, column, quote)
+def _(map: JointMap, column: Sequence[str], dialect: Dialect) -> str:  # noqa: A002
+    return joint_sql(map, column, dialect)
 
 
 @whole_sql.register
-def _(map: GroupMap, column: str, quote: str | None) -> str:  # noqa: A002
-    return group_sql(map, column, quote, sql_of)
+def _(map: GroupMap, column: str, dialect: Dialect) -> str:  # noqa: A002
+    return group_sql(map, column, dialect, sql_of)
 
 
 def to_python(map: Any, name: str = "calibrate") -> str:  # noqa: A002
@@ -98,8 +108,10 @@ def to_python(map: Any, name: str = "calibrate") -> str:  # noqa: A002
     >>> names["calibrate"](3.0)
     7.0
     """
-    if not name.isidentifier() or keyword.iskeyword(name):
-        raise OrthocalError(f"`name` must be a name a Python function can have; it is {name!r}.")
+    if not (isinstance(name, str) and name.isidentifier()) or keyword.iskeyword(name) or hasattr(builtins, name):
+        raise OrthocalError(
+            f"`name` must be a name a Python function can have, of no built-in one; it is {shown(name)}."
+        )
     return whole_python(getattr(map, "map_", map), name)
 
 
@@ -113,8 +125,7 @@ def whole_python(map: Any, name: str) -> str:  # noqa: A002
         "",
         "    if prediction is None:",
         "        return None",
-        "    if not math.isfinite(prediction):",
-        '        raise ValueError(f"`prediction` must be finite; it is {prediction}.")',
+        *REFUSAL,
         *(f"    {line}".rstrip() for line in python_of(map)),
     ]
     return "\n".join(lines) + "\n"

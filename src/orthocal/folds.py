@@ -13,7 +13,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from orthocal.arrays import Integers, Labels, ordered
-from orthocal.errors import OrthocalError
+from orthocal.errors import OrthocalError, is_whole
+from orthocal.formats import shown
 from orthocal.hashing import Hashes, drawn, hash_order, hashed_labels, hashed_rows, hashed_together, scrambled
 from orthocal.observations import as_labels
 
@@ -139,6 +140,21 @@ def cluster_order(rows: Observations, seed: int, salt: int) -> Integers:
     return np.argsort(drawn(hashed_labels(names[first]), seed, salt), kind="stable")
 
 
+def require_seed(random_state: Any) -> None:
+    """A seed is a whole number, a generator, or None for chance."""
+    kinds = (np.random.Generator, np.random.RandomState, np.random.BitGenerator, np.random.SeedSequence)
+    if random_state is None or isinstance(random_state, kinds):
+        return
+    if not is_whole(random_state):
+        raise OrthocalError(
+            f"`random_state` must be a whole number, a numpy Generator, or None; it is {shown(random_state)}."
+        )
+    if random_state < 0:
+        raise OrthocalError(f"`random_state` must not be negative; it is {shown(random_state)}.")
+    if random_state >= 2**64:
+        raise OrthocalError(f"`random_state` must be below 2**64; it is {shown(random_state)}.")
+
+
 def seed_of(random_state: Any) -> int:
     """Return a whole number that stands for a seed, a generator, scikit-learn's older kind, or for chance where it is None."""
     if isinstance(random_state, int | np.integer):
@@ -155,7 +171,7 @@ def generator(random_state: Any) -> np.random.Generator:
 
 def is_number_of(folds: int | Any) -> bool:
     """Return whether folds are to be drawn, not given; then there are at least two."""
-    if not isinstance(folds, int | np.integer):
+    if not is_whole(folds):
         return False
     if folds < 2:
         raise OrthocalError(
@@ -190,8 +206,8 @@ def _dealt(folds: int, strata: Labels, groups: Integers | None, order: Integers)
 
 def _checked(folds: Any, rows: int, groups: Integers | None) -> Integers:
     """Folds as given: one label per row, none missing, no cluster divided."""
-    if np.ndim(folds) != 1:
-        raise OrthocalError(f"`folds` must be a whole number or one label per row; it is {folds!r}.")
+    if np.isscalar(folds) or folds is None:
+        raise OrthocalError(f"`folds` must be a whole number or one label per row; it is {shown(folds)}.")
     fold = np.unique(as_labels(folds, "folds", rows), return_inverse=True)[1].astype(np.int64)
     if groups is not None and len(np.unique(groups * (int(fold.max()) + 1) + fold)) > len(np.unique(groups)):
         raise OrthocalError("`folds` as given must keep clusters whole; at least one cluster is divided.")

@@ -1,8 +1,10 @@
-"""Numbers, intervals and p-values as text, the same wherever they are printed."""
+"""Numbers, intervals, p-values and other values as text, the same wherever they are printed."""
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from math import isnan
+from typing import Any
 
 LARGE, HUGE = 1e4, 1e9
 """Numbers between these are written out."""
@@ -52,3 +54,36 @@ def whole(count: float) -> str:
     """Return a large count in two digits that matter, a small one as it is."""
     size = max(len(str(int(count))) - 2, 0)
     return f"{round(int(count), -size):,}"
+
+
+MOST_SHOWN = 60
+"""Characters of a value that a sentence shows."""
+
+
+def shown(value: Any) -> str:
+    """Return a value as it stands in a sentence: on one line, and not long."""
+    try:
+        text = " ".join(repr(value).split())
+    except ValueError:  # a whole number of thousands of digits
+        return f"a very long {type(value).__name__}"
+    return text if len(text) <= MOST_SHOWN else f"{text[: MOST_SHOWN - 4]} ..."
+
+
+def first_words(error: BaseException) -> str:
+    """Return the first line of what an error of another library says, as a sentence and not long."""
+    text = next(iter(str(error).splitlines()), "") or type(error).__name__
+    return f"{text[: 2 * MOST_SHOWN].rstrip('.')}."
+
+
+def listed(names: Iterable[Any], most: int = 2 * MOST_SHOWN) -> str:
+    """Return names as they stand in a sentence: by comma, and not long."""
+    every = [name if name.isprintable() else repr(name) for name in map(str, names)]
+    kept: list[str] = []
+    for name in every:
+        if sum(map(len, kept)) + 2 * len(kept) + len(name) > most:
+            break
+        kept.append(name)
+    if not every or len(kept) == len(every):
+        return ", ".join(every)
+    kept = kept or [shown(every[0])]
+    return ", ".join(kept) + (f" and {len(every) - len(kept)} more" if len(every) > len(kept) else "")

@@ -11,6 +11,7 @@ import numpy as np
 
 from orthocal.arrays import Booleans, Floats, Integers, Labels, step_of
 from orthocal.errors import OrthocalError
+from orthocal.formats import shown
 from orthocal.observations import MISSING, as_groups, as_numbers
 
 HOLDS_PARTS = {"holds": "group parts"}
@@ -55,7 +56,9 @@ class GroupPart:
                 f"The groups of a column must increase, none of them twice; they are {[*self.values] or [*self.words]}."
             )
         if not ((np.diff(self.cuts) > 0).all() and np.isfinite(self.cuts).all()):
-            raise OrthocalError(f"The cuts of a column must be finite and increase; those of {self.column!r} do not.")
+            raise OrthocalError(
+                f"The cuts of a column must be finite and increase; those of {shown(self.column)} do not."
+            )
 
     def places(self, groups: Mapping[str, Any], n: int) -> Integers:
         """Return the number of each row's group; that of rows in none of them is the number of groups."""
@@ -64,7 +67,9 @@ class GroupPart:
         require_group_column(self.column, groups)
         labels = as_groups(groups[self.column], f"groups[{self.column!r}]", n)
         if labels.dtype.kind not in "fiub":
-            raise OrthocalError(f"`groups[{self.column!r}]` must hold numbers, whose ranges are groups; it holds text.")
+            raise OrthocalError(
+                f"`groups[{shown(self.column)}]` must hold numbers, whose ranges are groups; it holds text."
+            )
         known = np.isfinite(labels)
         numbers = as_numbers(np.where(known, labels, 0), self.column, n)
         return np.where(known, step_of(numbers, self.cuts), len(self.words))
@@ -95,7 +100,7 @@ class DerivedGroups:
     def __post_init__(self) -> None:
         object.__setattr__(self, "parts", tuple(self.parts))
         if not isinstance(self.name, str) or not self.name or not self.parts:
-            raise OrthocalError(f"A column of groups must have a name and at least one part; it is {self.name!r}.")
+            raise OrthocalError(f"A column of groups must have a name and at least one part; it is {shown(self.name)}.")
 
     @property
     def words(self) -> list[str]:
@@ -120,7 +125,7 @@ def codes_of(column: str, values: tuple[Any, ...], groups: Mapping[str, Any], n:
     labels, known = as_groups(groups[column], f"groups[{column!r}]", n), np.array(values)
     if (labels.dtype.kind in "US") != (known.dtype.kind in "US"):
         raise OrthocalError(
-            f"`groups[{column!r}]` must have values like those the map was fitted with, such as {values[0]!r}; "
+            f"`groups[{shown(column)}]` must have values like those the map was fitted with, such as {shown(values[0])}; "
             f"it has {labels[:1].tolist()}."
         )
     place = np.minimum(np.searchsorted(known, labels), len(known) - 1)
@@ -137,7 +142,7 @@ def require_group_column(column: str, groups: Mapping[str, Any]) -> None:
     """A column of groups is there."""
     if column not in groups:
         raise OrthocalError(
-            f"`groups` must have the column {column!r} that the map was fitted with; it has {[*groups]}."
+            f"`groups` must have the column {shown(column)} that the map was fitted with; it has {[*groups]}."
         )
 
 

@@ -9,7 +9,8 @@ from typing import Any
 import numpy as np
 
 from orthocal.arrays import Floats, step_of
-from orthocal.errors import OrthocalError
+from orthocal.errors import OrthocalError, are_numbers
+from orthocal.formats import shown
 from orthocal.group_columns import LABELS, DerivedGroups, codes_of
 from orthocal.joint_maps import MATRIX
 from orthocal.maps import HOLDS_MAPS, Map
@@ -50,10 +51,12 @@ class GroupShifts:
                 f"Shifts of groups must have one row for each group, one for the others, and one column for each bin; there are "
                 f"{len(self.values)} groups, {len(self.edges) + 1} bins and shifts of shape {self.shifts.shape}."
             )
-        if not (np.isfinite(self.edges).all() and np.isfinite(self.shifts).all()):
+        if not are_numbers(self.edges, self.shifts):
             raise OrthocalError("Shifts of groups must be finite; at least one number is not.")
         if list(self.values) != sorted(set(self.values)):
-            raise OrthocalError(f"The groups of a column must increase, none of them twice; they are {[*self.values]}.")
+            raise OrthocalError(
+                f"The groups of a column must increase, none of them twice; they are {shown([*self.values])}."
+            )
         if not (np.diff(self.edges) > 0).all() or not isinstance(self.column, str):
             raise OrthocalError("Shifts of groups must have a column's name and edges that increase; they have not.")
 

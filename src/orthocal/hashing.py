@@ -89,6 +89,7 @@ def _hashed_numbers(numbers: Labels) -> Hashes:
         return scrambled(numbers.astype(np.int64).view(np.uint64), 0)
     with np.errstate(over="ignore", under="ignore"):
         bits = numbers.astype(np.float32).view(np.uint32).astype(np.uint64) << HALF
+    numbers = numbers.astype(np.float64, copy=False)
     is_whole = (np.floor(numbers) == numbers) & (np.abs(numbers) < 2.0**63)
     whole = np.where(is_whole, numbers, 0).astype(np.int64).view(np.uint64)
     return scrambled(np.where(is_whole, whole, bits), 0)

@@ -4,27 +4,28 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from orthocal.errors import OrthocalError
+from orthocal.errors import LARGEST, OrthocalError
 from orthocal.joint_maps import DecisionShifts, JointMap
-from orthocal.sql_text import identifier, is_finite, literal, search
+from orthocal.sql_text import Dialect, identifier, is_finite, literal, search
 
 
-def joint_sql(fitted: JointMap, columns: Sequence[str], quote: str | None) -> str:
+def joint_sql(fitted: JointMap, columns: Sequence[str], dialect: Dialect) -> str:
     """Return one SQL expression for each arm, named as the column with ``_calibrated``; shifts of decisions are subqueries."""
     if isinstance(columns, str) or len(columns) != fitted.arms:
         shown = f"{columns!r}" if isinstance(columns, str) else f"{len(columns)} names"
         raise OrthocalError(
             f"`column` must name the {fitted.arms} columns of a joint map, in the order of its arms; it is {shown}."
         )
-    names = [identifier(column, quote) for column in columns]
+    names = [identifier(column, dialect) for column in columns]
     lines = [
         " + ".join([literal(start), *(f"{literal(slope)} * {name}" for slope, name in zip(row, names, strict=True))])
         for start, row in zip(fitted.intercept.tolist(), fitted.slopes.tolist(), strict=True)
     ]
     values = lines if not fitted.decisions else _shifted(fitted, lines)
-    new = [identifier(f"{column}_calibrated", quote) for column in columns]
+    new = [identifier(f"{column}_calibrated", dialect) for column in columns]
     return ",\n".join(
-        f"CASE WHEN {is_finite(names)} THEN\n{value}\nEND AS {name}" for value, name in zip(values, new, strict=True)
+        f"{dialect.cast.format(f'CASE WHEN {is_finite(names)} THEN{chr(10)}{value}{chr(10)}END')} AS {name}"
+        for value, name in zip(values, new, strict=True)
     )
 
 
@@ -66,8 +67,8 @@ def joint_python(fitted: JointMap, name: str) -> str:
         f'        raise ValueError(f"`predictions` must have {fitted.arms} numbers; they have {{len(predictions)}}.")',
         "    if any(value is None for value in predictions):",
         "        return None",
-        "    if not all(math.isfinite(value) for value in predictions):",
-        '        raise ValueError(f"`predictions` must be finite; they are {predictions}.")',
+        f"    if not all(abs(value) <= {LARGEST} for value in predictions):",
+        f'        raise ValueError(f"`predictions` must be finite and at most {LARGEST:g} in size; they are {{predictions}}.")',
         f"    intercept = {tuple(fitted.intercept.tolist())}",
         f"    slopes = {tuple(map(tuple, fitted.slopes.tolist()))}",
         "    values = [",

@@ -8,7 +8,8 @@ from typing import Any
 import numpy as np
 
 from orthocal.arrays import Floats, Integers
-from orthocal.errors import OrthocalError
+from orthocal.errors import LARGEST, OrthocalError, are_numbers
+from orthocal.formats import first_words
 
 HOLDS_SHIFTS = {"holds": "shifts"}
 MATRIX = {"depth": 2}
@@ -45,7 +46,7 @@ class DecisionShifts:
                 f"Shifts of decisions must have costs, edges and shifts of one number of arms; their shapes are "
                 f"{self.costs.shape}, {self.edges.shape} and {self.shifts.shape}."
             )
-        if not all(np.isfinite(values).all() for values in (self.costs, self.edges, self.shifts)):
+        if not are_numbers(self.costs, self.edges, self.shifts):
             raise OrthocalError("Shifts of decisions must be finite; at least one number is not.")
 
     def cell_of(self, predictions: Floats) -> Integers:
@@ -95,7 +96,7 @@ class JointMap:
                 "A joint map needs one intercept for each arm and as many slopes for each; they have shapes "
                 f"{self.intercept.shape} and {self.slopes.shape}."
             )
-        if not (np.isfinite(self.intercept).all() and np.isfinite(self.slopes).all()):
+        if not are_numbers(self.intercept, self.slopes):
             raise OrthocalError("The intercepts and slopes of a joint map must be finite; at least one is not.")
         if any(len(getattr(one, "costs", ())) != self.arms for one in self.decisions):
             raise OrthocalError(f"Shifts of decisions must be of the {self.arms} arms of the joint map; some are not.")
@@ -116,13 +117,18 @@ class JointMap:
 
 def as_prediction_matrix(predictions: Any, arms: int) -> Floats:
     """Return finite numbers, one column for each arm."""
-    values = np.asarray(predictions, dtype=np.float64)
+    try:
+        values = np.asarray(predictions, dtype=np.float64)
+    except (OverflowError, TypeError, ValueError) as error:
+        raise OrthocalError(
+            f"Predictions of several arms must be numbers; {first_words(error)} Pass a matrix."
+        ) from None
     if values.ndim != 2 or values.shape[1] != arms:
         raise OrthocalError(
             f"Predictions of several arms must have one column for each of the {arms} arms; their shape is {values.shape}."
         )
-    if not np.isfinite(values).all():
-        row, column = np.argwhere(~np.isfinite(values))[0]
+    if not are_numbers(values):
+        row, column = np.argwhere(~(np.abs(values) <= LARGEST))[0]
         raise OrthocalError(
             f"Predictions must be finite in every row; row {row} of column {column} is {values[row, column]}."
         )

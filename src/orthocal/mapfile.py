@@ -13,7 +13,8 @@ from typing import Any, cast
 
 import numpy as np
 
-from orthocal.errors import OrthocalError, require_one_of
+from orthocal.errors import OrthocalError, require_mapping, require_one_of, require_path
+from orthocal.formats import first_words, listed, shown
 from orthocal.group_columns import DERIVED_GROUPS, GROUP_PARTS
 from orthocal.group_maps import GROUP_MAPS, GROUP_SHIFTS, GroupMap
 from orthocal.joint_maps import JOINT_MAPS, SHIFTS, JointMap
@@ -55,6 +56,7 @@ def save(map: Any, path: str | os.PathLike[str], *, about: Mapping[str, Any] | N
     >>> orthocal.load(path).predict([0.0, 1.0])
     array([1., 3.])
     """
+    require_path(path, "path")
     write_text(Path(path), to_json(map, about))
 
 
@@ -80,6 +82,7 @@ def about(path: str | os.PathLike[str]) -> dict[str, Any]:
 
 
 def _record(path: str | os.PathLike[str]) -> Any:
+    require_path(path, "path")
     file = Path(path)
     try:
         return json.loads(file.read_text(encoding="utf-8"), parse_constant=_refuse_constant)
@@ -88,12 +91,17 @@ def _record(path: str | os.PathLike[str]) -> Any:
     except RecursionError:
         raise OrthocalError(f"The map file {file} must hold a map; it nests too deeply. Save the map again.") from None
     except ValueError as error:  # not JSON, not text, not finite, or thousands of digits long
-        raise OrthocalError(f"The map file {file} must hold JSON; {error}. Save the map again.") from None
+        raise OrthocalError(f"The map file {file} must hold JSON; {first_words(error)} Save the map again.") from None
 
 
 def to_json(map: Any, about: Mapping[str, Any] | None = None) -> str:  # noqa: A002
     """Return the text of a map file."""
-    return json.dumps(to_record(getattr(map, "map_", map), about), indent=1) + "\n"
+    require_mapping(about, "about", "plain values")
+    record = to_record(getattr(map, "map_", map), about)
+    try:
+        return json.dumps(record, indent=1, allow_nan=False) + "\n"
+    except (RecursionError, TypeError, ValueError) as error:
+        raise OrthocalError(f"`{ABOUT}` must hold plain values that JSON has; {first_words(error)}") from None
 
 
 def to_record(map: Map | JointMap | GroupMap, about: Mapping[str, Any] | None = None) -> dict[str, Any]:  # noqa: A002
@@ -108,7 +116,7 @@ def from_record(record: Any) -> Map | JointMap | GroupMap:
     version = record.get("version")
     if type(version) is not int or version != VERSION:  # True == 1
         raise OrthocalError(
-            f"A map file must have version {VERSION}; this one has {version!r}. Use the orthocal that saved it."
+            f"A map file must have version {VERSION}; this one has {shown(version)}. Use the orthocal that saved it."
         )
     if not isinstance(record.get(ABOUT, {}), dict):
         raise OrthocalError(f"`{ABOUT}` of a map file must be a mapping; it is {reprlib.repr(record[ABOUT])}.")
@@ -150,7 +158,9 @@ def _of_shape(record: dict[str, Any], header: Sequence[str], known: Mapping[str,
     try:
         return shape(**learnt)
     except (TypeError, ValueError, OverflowError) as error:
-        raise OrthocalError(f"The map file does not hold a valid map: {error}") from None
+        raise OrthocalError(
+            f"The map file does not hold a valid map: {first_words(error)} Save the map again."
+        ) from None
 
 
 def _require_records(value: Any, name: str) -> None:
@@ -168,7 +178,7 @@ def _require_keys(record: dict[str, Any], names: list[str], header: Sequence[str
     unknown = [key for key in record if key not in {*header, *names}]
     if unknown:
         raise OrthocalError(
-            f"A map file of shape {record['shape']!r} must have {', '.join((*header, *names))} only; this one has "
+            f"A map file of shape {shown(record['shape'])} must have {listed((*header, *names))} only; this one has "
             f"{reprlib.repr(unknown[0])} too. Remove it, or use the orthocal that saved it."
         )
 
@@ -195,9 +205,12 @@ def write_text(path: Path, text: str) -> None:
     """Write a text file whole or not at all."""
     if not path.parent.is_dir():
         raise OrthocalError(f"The folder {path.parent} must exist; it does not. Create it first.")
+    if path.is_dir():
+        raise OrthocalError(f"`path` must name a file; {path} is a folder. Add the name of a file.")
     handle, temporary = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
     try:
-        with os.fdopen(handle, "w", encoding="utf-8") as file:
+        # A lone surrogate, as in a name that is no UTF-8, is written as its number.
+        with os.fdopen(handle, "w", encoding="utf-8", errors="backslashreplace") as file:
             file.write(text)
         Path(temporary).chmod(0o666 & ~_umask())
         Path(temporary).replace(path)

@@ -10,7 +10,8 @@ from scipy.interpolate import BSpline
 from scipy.special import expit
 
 from orthocal.arrays import Floats, step_of
-from orthocal.errors import OrthocalError
+from orthocal.errors import OrthocalError, are_numbers, require_number
+from orthocal.formats import shown
 from orthocal.observations import as_numbers
 
 HOLDS_MAPS = {"holds": "maps"}
@@ -71,7 +72,7 @@ class StepMap:
             raise OrthocalError(
                 f"A step map needs one value more than edges; they have shapes {self.values.shape} and {self.edges.shape}."
             )
-        if not (np.isfinite(self.edges).all() and np.isfinite(self.values).all()):
+        if not are_numbers(self.edges, self.values):
             raise OrthocalError("The edges and values of a step map must be finite; at least one is not.")
         if not (np.diff(self.edges) > 0).all():
             raise OrthocalError("The edges of a step map must increase; they do not.")
@@ -167,7 +168,7 @@ class SplineMap:
                 "A spline map needs four knots more than coefficients, and four of those; they have shapes "
                 f"{self.knots.shape} and {self.coefficients.shape}."
             )
-        if not (np.isfinite(self.knots).all() and np.isfinite(self.coefficients).all()):
+        if not are_numbers(self.knots, self.coefficients):
             raise OrthocalError("The knots and coefficients of a spline map must be finite; at least one is not.")
         if not (np.diff(self.knots) >= 0).all():
             raise OrthocalError("The knots of a spline map must not decrease; they do.")
@@ -205,7 +206,7 @@ class MixtureMap:
             )
         if not ((self.weights > 0).all() and abs(self.weights.sum() - 1) < WEIGHTS_TOLERANCE):
             raise OrthocalError(
-                f"The weights of a mixture must be positive and add up to 1; they are {self.weights.tolist()}."
+                f"The weights of a mixture must be positive and add up to 1; they are {shown(self.weights.tolist())}."
             )
         if any(isinstance(map_, MixtureMap) for map_ in self.maps):
             raise OrthocalError(
@@ -224,8 +225,7 @@ class MixtureMap:
 def _require_finite_numbers(record: object, *names: str) -> None:
     for name in names:
         value = getattr(record, name)
-        if not (isinstance(value, int | float) and np.isfinite(value)):
-            raise OrthocalError(f"`{name}` of a map must be a finite number; it is {value!r}.")
+        require_number(value, name, " that a map can have")
 
 
 MAPS: dict[str, type[Any]] = {

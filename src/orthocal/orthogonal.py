@@ -226,7 +226,7 @@ def _fit(
     evaluate: list[int] | None,
 ) -> Fitted:
     if fold is None:  # nothing is learnt
-        if recipe.learners:
+        if recipe.learners is not None:
             choose_learners(wanted, recipe.learners)  # refuses what is no learner
         return Fitted(known, recipe.clip)
     return cross_fit(

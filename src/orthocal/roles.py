@@ -7,6 +7,7 @@ from dataclasses import dataclass, field, fields
 from typing import Any
 
 from orthocal.errors import OrthocalError, did_you_mean
+from orthocal.formats import listed, shown
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -83,5 +84,5 @@ class Roles:
         for name in self.needed:
             if name not in there:
                 raise OrthocalError(
-                    f"Column {name!r} must be in the data; it has {', '.join(there)}.{did_you_mean(name, there)}"
+                    f"Column {shown(name)} must be in the data; it has {listed(there)}.{did_you_mean(name, there)}"
                 )

@@ -48,9 +48,9 @@ from orthocal.assessment.sweeps import (
 )
 from orthocal.assessment.tolerance import Tolerance, usual_tolerance
 from orthocal.assessment.value import decision_value
-from orthocal.errors import OrthocalError, require_rows
+from orthocal.errors import OrthocalError
 from orthocal.folds import generator
-from orthocal.losses import Loss, Overlap, rows_that_count, without_overlap
+from orthocal.losses import Loss, Overlap, require_loss, rows_that_count, without_overlap
 from orthocal.observations import as_groups, as_numbers
 
 
@@ -133,8 +133,9 @@ def assess(
     >>> round(verdict.error, 1), verdict.status, verdict.ranking
     (1.0, 'miscalibrated', 'ranks')
     """
+    named = {} if by is None else by
     settings = Settings(
-        bins=bins, level=level, tolerance=tolerance, cost=cost, by=by or {}, draws=draws, random_state=random_state
+        bins=bins, level=level, tolerance=tolerance, cost=cost, by=named, draws=draws, random_state=random_state
     )
     if isinstance(prediction, Mapping):
         return {name: assess_rows(one, loss, settings) for name, one in prediction.items()}
@@ -158,7 +159,7 @@ class Bins(NamedTuple):
 
 def assess_rows(prediction: Any, loss: Loss, settings: Settings) -> Assessment:
     """Return the verdict on one prediction."""
-    require_rows(len(loss))
+    require_loss(loss)
     every = as_numbers(prediction, "prediction", len(loss))
     by = {name: as_groups(values, f"by[{name!r}]", len(loss))[loss.weight > 0] for name, values in settings.by.items()}
     prediction, loss = rows_that_count(every, loss)

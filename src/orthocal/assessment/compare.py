@@ -9,12 +9,13 @@ import numpy as np
 from scipy.stats import t as t_distribution
 
 from orthocal.arrays import Floats, Integers
+from orthocal.assessment.limits import require_cost
 from orthocal.assessment.parts import Decision
 from orthocal.assessment.records import Comparison
 from orthocal.assessment.sweeps import cluster_sums, merged
 from orthocal.assessment.value import Squares, error_of_mean, jackknifed, net_gain
 from orthocal.errors import require_inside
-from orthocal.losses import ArmScores, Loss, QuadraticLoss, rows_that_count
+from orthocal.losses import ArmScores, Loss, QuadraticLoss, require_loss, rows_that_count
 from orthocal.observations import as_numbers
 
 WEIGHT = 0
@@ -144,6 +145,8 @@ def compare(
     'lasso has the lower loss'
     """
     require_inside(level, 0, 1, "level")
+    require_cost(cost)
+    require_loss(loss)
     before = as_numbers(before, "before", len(loss))
     after = as_numbers(after, "after", len(loss))
     before, _ = rows_that_count(before, loss)

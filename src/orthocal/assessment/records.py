@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from orthocal.arrays import Floats
+from orthocal.assessment.limits import MOST_DRAWS, require_cost, require_tolerance
 from orthocal.assessment.parts import (
     Average,
     Check,
@@ -23,8 +24,15 @@ from orthocal.assessment.parts import (
     TestResult,
     Value,
 )
-from orthocal.errors import OrthocalError, require_inside, require_whole, warn_of_old_name
+from orthocal.errors import (
+    require_inside,
+    require_mapping,
+    require_whole,
+    warn_of_old_name,
+)
+from orthocal.folds import require_seed
 from orthocal.losses import Origin, Overlap
+from orthocal.losses.counting import MOST_BINS
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -43,17 +51,13 @@ class Settings:
     random_state: Any = None
 
     def __post_init__(self) -> None:
-        require_whole(self.bins, 1, "bins")
+        require_whole(self.bins, 1, "bins", MOST_BINS)
         require_inside(self.level, 0, 1, "level")
-        require_whole(self.draws, 1, "draws")
-        if self.cost is not None and not (isinstance(self.cost, int | float | np.number) and np.isfinite(self.cost)):
-            raise OrthocalError(f"`cost` must be a finite number, in units of the effect; it is {self.cost!r}.")
-        is_number = isinstance(self.tolerance, int | float | np.number)
-        if self.tolerance is not None and not (is_number and 0 < self.tolerance < np.inf):
-            raise OrthocalError(
-                f"`tolerance` must be a positive number, in units of the effect; it is {self.tolerance}. Leave it out for half "
-                "the spread of the predictions."
-            )
+        require_whole(self.draws, 1, "draws", MOST_DRAWS)
+        require_mapping(self.by, "by", "labels of subgroups")
+        require_seed(self.random_state)
+        require_cost(self.cost)
+        require_tolerance(self.tolerance)
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)

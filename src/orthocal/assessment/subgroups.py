@@ -20,6 +20,7 @@ from orthocal.assessment.parts import Group
 from orthocal.assessment.ratios import against_all, mean_mass
 from orthocal.assessment.sweeps import Rows, SortedRows, Stage, answer, count_rows, count_units
 from orthocal.errors import OrthocalError
+from orthocal.formats import shown
 from orthocal.losses import Loss
 from orthocal.observations import MISSING, as_groups
 
@@ -71,7 +72,7 @@ def _levels(name: str, values: Any, n: int) -> Iterator[tuple[str, Booleans]]:
         return
     if column.dtype.kind not in "fiu":
         raise OrthocalError(
-            f"`by[{name!r}]` must have at most {MOST_LEVELS} levels; it has {len(distinct)}. Group them."
+            f"`by[{shown(name)}]` must have at most {MOST_LEVELS} levels; it has {len(distinct)}. Group them."
         )
     cuts = np.unique(np.quantile(column[~unknown], np.linspace(0, 1, QUARTERS + 1)))
     for low, high in pairwise(cuts):

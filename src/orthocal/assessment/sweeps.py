@@ -174,6 +174,7 @@ def steadiness(parts: Floats) -> float:
 
     A normal part has :math:`E p^4 = 3 v^2`, so :math:`3 (\sum p^2)^2 / \sum p^4` is the number of parts where all are alike.
     """
+    parts = parts / max(float(np.abs(parts).max(initial=0.0)), 1e-300)  # fourth powers of any unit are doubles then
     squares = parts * parts
     fourth = float(squares @ squares)
     return 3 * float(squares.sum()) ** 2 / fourth if fourth > 0 else np.inf

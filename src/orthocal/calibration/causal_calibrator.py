@@ -28,6 +28,7 @@ from orthocal.calibration.sklearn_api import (
 from orthocal.calibrators import Calibrator
 from orthocal.effects import Effect, new_effect
 from orthocal.errors import OrthocalError, require_one_of
+from orthocal.formats import shown
 from orthocal.losses import Loss, Overlap
 from orthocal.maps import Map, StepMap
 from orthocal.nuisances.learners import Recipe
@@ -270,7 +271,7 @@ class CausalCalibrator(BaseEstimator):  # type: ignore[misc]
         scheme = self._require_fitted().fitted_scheme_
         if scheme != "cross":
             raise OrthocalError(
-                f"`honest_prediction_` must have scheme='cross'; it is {scheme!r}. Judge the map on rows not in `rows_`."
+                f"`honest_prediction_` must have scheme='cross'; it is {shown(scheme)}. Judge the map on rows not in `rows_`."
             )
         fold = self._require_fitted().learnt_.map_fold
         return out_of_fold(self.fitted_method_, self.prediction_, self.loss_, self.fitted_refinements_, fold)
@@ -282,7 +283,7 @@ class CausalCalibrator(BaseEstimator):  # type: ignore[misc]
         """
         scheme = self._require_fitted().fitted_scheme_
         if scheme != "three-way":
-            raise OrthocalError(f"`guarantee` must have scheme='three-way'; it is {scheme!r}.")
+            raise OrthocalError(f"`guarantee` must have scheme='three-way'; it is {shown(scheme)}.")
         known, map_ = self.outcomes_.range(outcome_range), cast("StepMap", self.map_)
         return guarantee_of(self.fitted_effect_, self.learnt_, map_, known, delta)
 

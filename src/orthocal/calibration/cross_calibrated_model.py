@@ -10,10 +10,9 @@ from typing import Any, Self
 import numpy as np
 from joblib import Parallel, delayed
 from sklearn.base import BaseEstimator, clone
-from sklearn.utils import _safe_indexing
 
 from orthocal.arrays import Floats, Integers, unmasked
-from orthocal.calibration.effect_models import prediction_of, way_to_train
+from orthocal.calibration.effect_models import prediction_of, selected_rows, way_to_train
 from orthocal.calibration.schemes import fit_calibrator
 from orthocal.calibration.sklearn_api import (
     EffectParameter,
@@ -220,7 +219,7 @@ def _out_of_fold(models: list[Any], fold: Integers, order: Integers, X: Any, eff
     prediction = np.empty(len(fold))
     for k, model in enumerate(models):
         own = order[fold[order] == k]
-        prediction[own] = prediction_of(model, _safe_indexing(X, own), effect)
+        prediction[own] = prediction_of(model, selected_rows(X, np.asarray(own)), effect)
     return prediction
 
 

@@ -9,12 +9,14 @@ from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from typing import Any
 
+import narwhals as nw
 import numpy as np
 from sklearn.exceptions import NotFittedError
 from sklearn.utils import _safe_indexing
 
 from orthocal.arrays import Floats, Integers
 from orthocal.errors import HonestyWarning, OrthocalError
+from orthocal.formats import shown
 from orthocal.observations import Observations, as_matrix, as_numbers, column_names
 
 REMEMBERED_ROWS = ("X_train_", "X_fit_", "_fit_X")
@@ -131,7 +133,7 @@ def _train_econml(estimator: Any, X: Any, observations: Observations, rows: Inte
     """EconML: outcome and treatment first, covariates by name, the instrument as Z."""
     model, own = copy.deepcopy(estimator), observations[rows]
     further = _taken_by(model.fit, {"Z": own.instrument, "sample_weight": _uneven(own.weight)})
-    model.fit(own.outcome, own.treatment, X=_safe_indexing(X, rows), **further)
+    model.fit(own.outcome, own.treatment, X=selected_rows(X, rows), **further)
     return model
 
 
@@ -139,7 +141,7 @@ def _train_causalml(estimator: Any, X: Any, observations: Observations, rows: In
     """CausalML's meta-learners and uplift forests."""
     model, own = copy.deepcopy(estimator), observations[rows]
     further = _taken_by(model.fit, {"sample_weight": _uneven(own.weight)})
-    model.fit(X=_safe_indexing(X, rows), treatment=own.treatment, y=own.outcome, **further)
+    model.fit(X=selected_rows(X, rows), treatment=own.treatment, y=own.outcome, **further)
     return model
 
 
@@ -147,15 +149,20 @@ def _train_metalearners(estimator: Any, X: Any, observations: Observations, rows
     """The package metalearners calls the treatment w."""
     model, own = copy.deepcopy(estimator), observations[rows]
     further = _taken_by(model.fit, {"sample_weight": _uneven(own.weight)})
-    model.fit(X=_safe_indexing(X, rows), y=own.outcome, w=own.treatment, **further)
+    model.fit(X=selected_rows(X, rows), y=own.outcome, w=own.treatment, **further)
     return model
+
+
+def selected_rows(X: Any, rows: Any) -> Any:
+    """Return some rows of covariates of any kind, as that kind; scikit-learn before 1.7 cannot do it with pyarrow's."""
+    return X.take(rows) if nw.dependencies.is_pyarrow_table(X) else _safe_indexing(X, rows)
 
 
 def _train_call(estimator: Any, X: Any, observations: Observations, rows: Integers) -> Any:
     """A function of (X, y, treatment), and of event where times are censored, that returns the fitted model."""
     own = observations[rows]
     further = () if own.event is None else (own.event,)
-    model = estimator(_safe_indexing(X, rows), own.outcome, own.treatment, *further)
+    model = estimator(selected_rows(X, rows), own.outcome, own.treatment, *further)
     if model is None:
         raise OrthocalError("`estimator` as a function must return the fitted model; it returned None.")
     return model
@@ -215,7 +222,7 @@ def _one_column(answer: Any, model: Any, effect: Any) -> Any:
     if arm not in arms:
         known = ", ".join(map(repr, np.array(arms).tolist()))
         raise OrthocalError(
-            f"The arm of `effect` must be one the estimator knows, {known}; it is {arm!r}. "
+            f"The arm of `effect` must be one the estimator knows, {known}; it is {shown(arm)}. "
             "Name it, as in CATE(arm=..., control=...)."
         )
     return columns[:, arms.index(arm)]
@@ -235,7 +242,7 @@ def _checked_against(control: Any, arms: list[Any], effect: Any) -> tuple[Any, .
     meant = getattr(effect, "control", control)
     if meant != control:
         raise OrthocalError(
-            f"The estimator's effects are against {control!r}, so the control of `effect` must be that; it is {meant!r}. "
-            "Pass a function that subtracts one column from another."
+            f"The estimator's effects are against {shown(control)}, so the control of `effect` must be that; it is "
+            f"{shown(meant)}. Pass a function that subtracts one column from another."
         )
     return tuple(arms)

@@ -14,6 +14,7 @@ from orthocal.calibrators.histogram import uniform_mass_edges
 from orthocal.effects import Effect
 from orthocal.errors import OrthocalError
 from orthocal.folds import SPLIT, THIRDS, split_rows
+from orthocal.formats import listed
 from orthocal.losses import Loss
 from orthocal.maps import StepMap
 from orthocal.nuisances.cross_fit import check_given
@@ -98,6 +99,7 @@ def learn_three_way(
     first = split_rows(1 / 3, strata, observations, recipe.random_state, THIRDS)
     rest = np.flatnonzero(first == 1)
     part = split_rows(0.5, strata[rest], observations[rest], recipe.random_state, SPLIT)
+    _require_thirds(int((first == 0).sum()), int((part == 0).sum()), int((part == 1).sum()))
     prediction = cast("Floats", observations.prediction)  # fit asks for it before it comes here
     edges = uniform_mass_edges(prediction[first == 0], observations.weight[first == 0], calibrator.bins)
     learnt = learn_given_split(effect, observations, X, given, rest, part, recipe)
@@ -112,6 +114,15 @@ def learn_three_way(
     return Orthogonal(
         loss=loss, nuisances=learnt.nuisances, prediction=prediction[learnt.rows], fold=learnt.fold, rows=learnt.rows
     ), calibrator
+
+
+def _require_thirds(*rows: int) -> None:
+    """There are rows for bins, nuisances and values."""
+    if min(rows) == 0:
+        raise OrthocalError(
+            f"scheme='three-way' must have rows, or whole clusters, for three parts; they have {listed(rows)} rows. Use more "
+            "data, or another scheme."
+        )
 
 
 def _bin_levels(effect: Effect, rows: Observations, known: Mapping[str, Any], edges: Floats, recipe: Recipe) -> Floats:

@@ -14,6 +14,7 @@ from sklearn.exceptions import NotFittedError
 from orthocal.arrays import Floats
 from orthocal.effects import Effect, new_effect
 from orthocal.errors import OrthocalError
+from orthocal.formats import shown
 from orthocal.observations import column_names, require_columns
 
 
@@ -62,7 +63,7 @@ def effect_between(estimator: Any, X: Any, T0: Any = None, T1: Any = None) -> An
     for name, asked, level in (("T0", T0, getattr(meant, "control", 0)), ("T1", T1, getattr(meant, "arm", 1))):
         if asked is not None and not np.all(np.asarray(asked) == level):
             raise OrthocalError(
-                f"`{name}` must be {level!r}, the level that was calibrated for; it is {asked!r}. "
+                f"`{name}` must be {shown(level)}, the level that was calibrated for; it is {shown(asked)}. "
                 "Fit another one for that contrast, with CATE(arm=..., control=...)."
             )
     return estimator.predict(X)

@@ -18,6 +18,7 @@ from orthocal.calibrators.lines import Constant, Identity, Linear, Shift
 from orthocal.calibrators.platt import Platt
 from orthocal.calibrators.spline import Spline
 from orthocal.errors import OrthocalError, require_one_of
+from orthocal.formats import shown
 from orthocal.losses import Loss
 from orthocal.maps import Map
 
@@ -71,6 +72,6 @@ def new_calibrator(method: str | Calibrator) -> Calibrator:
         return cast("Calibrator", CALIBRATORS[method]())
     if isinstance(method, type) or not (hasattr(method, "fit") and hasattr(method, "get_params")):
         raise OrthocalError(
-            f"`method` must be a name or a calibrator such as Isotonic(); it is {method!r}. Pass an instance."
+            f"`method` must be a name or a calibrator such as Isotonic(); it is {shown(method)}. Pass an instance."
         )
     return cast("Calibrator", clone(method))

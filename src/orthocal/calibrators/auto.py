@@ -18,9 +18,10 @@ from orthocal.calibrators.lines import Constant, Identity, Linear, Rising, Shift
 from orthocal.calibrators.mixture import Mixture
 from orthocal.calibrators.platt import Platt
 from orthocal.calibrators.spline import Spline
-from orthocal.losses import Loss, rows_that_count
+from orthocal.errors import OrthocalError, require_mapping
+from orthocal.formats import shown
+from orthocal.losses import Loss, counted_rows
 from orthocal.maps import Map
-from orthocal.observations import as_numbers
 
 
 class Candidate(NamedTuple):
@@ -163,7 +164,7 @@ class Auto(BaseEstimator):  # type: ignore[misc]
 
     def fit(self, prediction: Any, loss: Loss) -> Self:
         """Weigh the candidates, then fit those that remain on all rows."""
-        prediction, loss = by_value(*rows_that_count(as_numbers(prediction, "prediction", len(loss)), loss))
+        prediction, loss = by_value(*counted_rows(prediction, loss))
         chosen = self.choose(prediction, loss)
         return self.adopt(chosen.fit(prediction, loss), prediction, loss)
 
@@ -213,6 +214,12 @@ class Auto(BaseEstimator):  # type: ignore[misc]
     def _shapes(self) -> dict[str, Candidate]:
         if self.shapes is None:
             return SHAPES
+        require_mapping(self.shapes, "shapes", "calibrators")
+        for name, one in self.shapes.items():
+            if not (hasattr(one, "fit") and hasattr(one, "get_params")) or isinstance(one, type):
+                raise OrthocalError(
+                    f"`shapes[{shown(name)}]` must be a calibrator, such as Isotonic(); it is {shown(one)}."
+                )
         return {name: Candidate(calibrator, name, OWN_HANDICAP, OWN_BENDS) for name, calibrator in self.shapes.items()}
 
     def _constant(self, reason: str) -> Constant:

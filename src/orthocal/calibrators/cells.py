@@ -9,6 +9,7 @@ import numpy as np
 
 from orthocal.arrays import Floats, Integers, group_sums, step_of
 from orthocal.errors import OrthocalError
+from orthocal.formats import shown
 from orthocal.group_columns import codes_of, is_known
 from orthocal.losses import Loss
 from orthocal.observations import as_groups
@@ -117,12 +118,13 @@ def _values(name: str, given: Any, n: int) -> tuple[Any, ...]:
     labels = as_groups(given, f"groups[{name!r}]", n)
     if labels.dtype.kind not in "fiubU":
         raise OrthocalError(
-            f"`groups[{name!r}]` must hold text, truth values or numbers; it holds {labels.dtype}. Make it text first."
+            f"`groups[{shown(name)}]` must hold text, truth values or numbers; it holds {labels.dtype}. Make it text first."
         )
     found = np.unique(labels[is_known(labels)])
     if not name or not 1 <= len(found) <= MOST_GROUPS:
         raise OrthocalError(
-            f"`groups[{name!r}]` must have a name and 1 to {MOST_GROUPS} values; it has {len(found)}. Cut it into ranges first."
+            f"`groups[{shown(name)}]` must have a name and 1 to {MOST_GROUPS} values; it has {len(found)}. Cut it into "
+            "ranges first."
         )
     return tuple(found.tolist())
 

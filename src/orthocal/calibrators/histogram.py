@@ -10,10 +10,9 @@ from sklearn.base import BaseEstimator
 
 from orthocal.arrays import Floats, Integers, group_sums, is_sorted, sorting_order, step_of
 from orthocal.errors import require_positive_mass, require_whole
-from orthocal.losses import Loss, is_ratio, rows_that_count
-from orthocal.losses.counting import Counts
+from orthocal.losses import Loss, counted_rows, is_ratio
+from orthocal.losses.counting import MOST_BINS, Counts
 from orthocal.maps import StepMap
-from orthocal.observations import as_numbers
 from orthocal.solvers import constants
 from orthocal.solvers.monotone import enough_mass
 
@@ -44,8 +43,8 @@ class Histogram(BaseEstimator):  # type: ignore[misc]
 
     def fit(self, prediction: Any, loss: Loss) -> Self:
         """Learn the edges and one value per bin."""
-        require_whole(self.bins, 1, "bins")
-        prediction, loss = rows_that_count(as_numbers(prediction, "prediction", len(loss)), loss)
+        require_whole(self.bins, 1, "bins", MOST_BINS)
+        prediction, loss = counted_rows(prediction, loss)
         edges = uniform_mass_edges(prediction, loss.weight, self.bins)
         group = step_of(prediction, edges)
         if is_ratio(loss):

@@ -9,9 +9,8 @@ from sklearn.base import BaseEstimator
 
 from orthocal.arrays import Floats, Integers, RowIndex, group_sums, sorting_order
 from orthocal.errors import require_at_least
-from orthocal.losses import Loss, as_counts, rows_that_count
+from orthocal.losses import Loss, as_counts, counted_rows
 from orthocal.maps import StepMap
-from orthocal.observations import as_numbers
 from orthocal.solvers import constants, monotone
 from orthocal.solvers.monotone import shortened
 
@@ -44,7 +43,7 @@ class Isotonic(BaseEstimator):  # type: ignore[misc]
     def fit(self, prediction: Any, loss: Loss) -> Self:
         """Learn the blocks and their values."""
         require_at_least(self.min_samples, 1, "min_samples")
-        prediction, loss = rows_that_count(as_numbers(prediction, "prediction", len(loss)), loss)
+        prediction, loss = counted_rows(prediction, loss)
         self.map_ = isotonic_map(*shortened(loss, prediction, as_counts(loss.weight)), self.min_samples)
         return self
 

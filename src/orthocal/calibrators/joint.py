@@ -12,6 +12,7 @@ from orthocal.arrays import Floats, group_sums, is_constant
 from orthocal.calibrators.decision_shifts import decision_shifts
 from orthocal.calibrators.evidence import half_statistic
 from orthocal.errors import OrthocalError
+from orthocal.formats import shown
 from orthocal.joint_maps import DecisionShifts, JointMap, as_prediction_matrix
 from orthocal.losses import ArmScores
 
@@ -218,7 +219,7 @@ def require_method(method: Any) -> None:
     if not isinstance(method, str) or method not in {AUTO, *FAMILIES}:
         known = ", ".join(repr(one) for one in (AUTO, *FAMILIES))
         raise OrthocalError(
-            f"`method` must be one of {known} where there are several arms, which are calibrated together; it is {method!r}."
+            f"`method` must be one of {known} where there are several arms, which are calibrated together; it is {shown(method)}."
         )
 
 

@@ -8,9 +8,8 @@ import numpy as np
 from sklearn.base import BaseEstimator, clone
 
 from orthocal.arrays import Floats
-from orthocal.losses import Loss, rows_that_count
+from orthocal.losses import Loss, counted_rows
 from orthocal.maps import AffineMap, IdentityMap, Map, StepMap
-from orthocal.observations import as_numbers
 from orthocal.solvers import affine, constants, shift
 
 
@@ -27,6 +26,7 @@ class Identity(BaseEstimator):  # type: ignore[misc]
 
     def fit(self, prediction: Any, loss: Loss) -> Self:
         """Learn nothing."""
+        prediction, loss = counted_rows(prediction, loss)
         loss.at(prediction)
         self.map_ = IdentityMap()
         return self
@@ -51,7 +51,7 @@ class Constant(BaseEstimator):  # type: ignore[misc]
 
     def fit(self, prediction: Any, loss: Loss) -> Self:
         """Learn the number."""
-        prediction, loss = rows_that_count(as_numbers(prediction, "prediction", len(loss)), loss)
+        prediction, loss = counted_rows(prediction, loss)
         self.map_ = StepMap(np.empty(0), constants(loss, np.zeros(len(loss), dtype=np.int64), 1))
         return self
 
@@ -76,7 +76,7 @@ class Shift(BaseEstimator):  # type: ignore[misc]
 
     def fit(self, prediction: Any, loss: Loss) -> Self:
         """Learn the shift."""
-        prediction, loss = rows_that_count(as_numbers(prediction, "prediction", len(loss)), loss)
+        prediction, loss = counted_rows(prediction, loss)
         self.map_ = AffineMap(shift(loss, prediction), 1.0)
         return self
 
@@ -102,7 +102,7 @@ class Linear(BaseEstimator):  # type: ignore[misc]
 
     def fit(self, prediction: Any, loss: Loss) -> Self:
         """Learn intercept and slope."""
-        prediction, loss = rows_that_count(as_numbers(prediction, "prediction", len(loss)), loss)
+        prediction, loss = counted_rows(prediction, loss)
         self.map_ = AffineMap(*affine(loss, prediction))
         return self
 

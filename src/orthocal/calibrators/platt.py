@@ -9,10 +9,10 @@ from sklearn.base import BaseEstimator
 
 from orthocal.arrays import Floats
 from orthocal.calibrators.histogram import Histogram
-from orthocal.losses import Loss, rows_that_count
+from orthocal.errors import require_number
+from orthocal.losses import Loss, counted_rows
 from orthocal.losses.units import restated, units_of
 from orthocal.maps import SigmoidMap
-from orthocal.observations import as_numbers
 from orthocal.solvers import affine, sigmoid
 from orthocal.solvers.monotone import positive_runs
 
@@ -45,7 +45,7 @@ class Platt(BaseEstimator):  # type: ignore[misc]
 
     def fit(self, prediction: Any, loss: Loss) -> Self:
         """Learn the bounds where they are not given, then intercept and slope."""
-        prediction, loss = rows_that_count(as_numbers(prediction, "prediction", len(loss)), loss)
+        prediction, loss = counted_rows(prediction, loss)
         low, high = self._bounds(prediction, loss)
         # The bounds are checked by a flat map before the fit divides by their distance.
         SigmoidMap(low, high, 0.0, 0.0)
@@ -60,6 +60,9 @@ class Platt(BaseEstimator):  # type: ignore[misc]
         return self.map_.predict(prediction)
 
     def _bounds(self, prediction: Floats, loss: Loss) -> tuple[float, float]:
+        for name, bound in (("lower", self.lower), ("upper", self.upper)):
+            if bound is not None:
+                require_number(bound, name)
         if self.lower is not None and self.upper is not None:
             return float(self.lower), float(self.upper)
         # A prediction in another unit than the effect has the same map, so its own values are no bounds.

@@ -11,10 +11,9 @@ from sklearn.base import BaseEstimator
 from orthocal.arrays import Floats, Integers
 from orthocal.calibrators.left_out import by_value, validation_folds
 from orthocal.errors import require_whole
-from orthocal.losses import Loss, rows_that_count
+from orthocal.losses import Loss, counted_rows
 from orthocal.losses.units import restated, units_of
 from orthocal.maps import SplineMap, StepMap
-from orthocal.observations import as_numbers
 from orthocal.solvers import constants, spline
 from orthocal.solvers.monotone import positive_runs
 from orthocal.solvers.spline import roughness, spline_design, spline_knots
@@ -57,7 +56,7 @@ class Spline(BaseEstimator):  # type: ignore[misc]
     def fit(self, prediction: Any, loss: Loss) -> Self:
         """Learn knots, smoothing and coefficients."""
         require_whole(self.pieces, 1, "pieces")
-        prediction, loss = by_value(*rows_that_count(as_numbers(prediction, "prediction", len(loss)), loss))
+        prediction, loss = by_value(*counted_rows(prediction, loss))
         if prediction.min() == prediction.max():
             self.map_: SplineMap | StepMap = StepMap(
                 np.empty(0), constants(loss, np.zeros(len(loss), dtype=np.int64), 1)

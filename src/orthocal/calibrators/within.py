@@ -12,6 +12,7 @@ from orthocal.arrays import Floats, Integers, Labels, step_of
 from orthocal.calibrators.histogram import uniform_mass_edges
 from orthocal.calibrators.multicalibrator import Multicalibrator
 from orthocal.errors import OrthocalError
+from orthocal.formats import shown
 from orthocal.group_columns import DerivedGroups, GroupPart, is_known, value_in_words
 from orthocal.group_maps import GroupMap, predict_within
 from orthocal.losses import Loss
@@ -111,12 +112,12 @@ def require_within(within: Any) -> list[str | Sequence[str]]:
     """Return what `within` names as a list; a list of columns inside it means their intersections."""
     entries = [within] if isinstance(within, str) else within
     if not isinstance(entries, list | tuple) or not entries:
-        raise OrthocalError(f"`within` must name columns of subgroups; it is {within!r}. Pass a list of columns.")
+        raise OrthocalError(f"`within` must name columns of subgroups; it is {shown(within)}. Pass a list of columns.")
     for entry in entries:
         inside = [entry] if isinstance(entry, str) else entry
         if not isinstance(inside, list | tuple) or not inside or not all(isinstance(name, str) for name in inside):
             raise OrthocalError(
-                f"`within` must hold columns, or lists of columns for their intersections; it holds {entry!r}."
+                f"`within` must hold columns, or lists of columns for their intersections; it holds {shown(entry)}."
             )
     return list(entries)
 

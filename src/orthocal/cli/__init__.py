@@ -15,16 +15,10 @@ import typer
 from orthocal import __version__
 from orthocal.cli.audit_options import AuditOptions
 from orthocal.cli.decide_options import ChooseOptions, PolicyOptions
-from orthocal.cli.options import (
-    ApplyOptions,
-    AssessOptions,
-    CalibrateOptions,
-    DemoOptions,
-    ExportOptions,
-    ReproduceOptions,
-)
+from orthocal.cli.map_options import ApplyOptions, ExportOptions
+from orthocal.cli.options import AssessOptions, CalibrateOptions, DemoOptions, ReproduceOptions
 from orthocal.cli.parsing import option_names, taking
-from orthocal.cli.screen import say, show_warning
+from orthocal.cli.screen import open_streams, say, show_warning, unexpected
 from orthocal.cli.wording import in_options
 from orthocal.errors import OrthocalError
 
@@ -35,12 +29,18 @@ STOPPING = [getattr(signal, name) for name in ("SIGINT", "SIGTERM", "SIGHUP") if
 UsageError = cast("type[Exception]", typer.BadParameter.__base__)
 """What typer raises for options it does not know; it has no public name of its own."""
 
+DEBUG = "--debug"
+
 app = typer.Typer(add_completion=False, pretty_exceptions_enable=False)
 
 
 @app.callback(invoke_without_command=True)
-def root(version: Annotated[bool, typer.Option("--version", help="Print the version.")] = False) -> None:
+def root(
+    version: Annotated[bool, typer.Option("--version", help="Print the version.")] = False,
+    debug: Annotated[bool, typer.Option(DEBUG, help="Print where an unexpected error comes from.")] = False,
+) -> None:
     """Can this model of causal effects be believed, and if not, can it be fixed?"""
+    del debug  # seen by `main`, wherever it stands among the words
     if version:
         typer.echo(__version__)
         raise typer.Exit
@@ -115,9 +115,11 @@ def main(arguments: Sequence[str] | None = None) -> None:
     Exit code 0 done, 2 bad input (one line, nothing written), 3 the status that --fail-if names, 1 failure, 130 or 143 stopped.
     """
     warnings.showwarning = show_warning  # type: ignore[assignment]
-    words = list(sys.argv[1:] if arguments is None else arguments)
+    given = list(sys.argv[1:] if arguments is None else arguments)
+    words = [word for word in given if word != DEBUG]
+    open_streams()
     with _stoppable() as came:
-        code = _run(words or ["--help"], came)
+        code = _run(words or ["--help"], came, debug=DEBUG in given)
     sys.exit(128 + came[0] if code == STOPPED and came else code)
 
 
@@ -153,7 +155,7 @@ def _call(words: list[str], came: list[int]) -> int:
         raise
 
 
-def _run(words: list[str], came: list[int]) -> int:
+def _run(words: list[str], came: list[int], *, debug: bool) -> int:
     """Return the exit code, having said in one line what went wrong; typer itself leaves in silence when a pipe closes."""
     try:
         _require_once(words)
@@ -166,6 +168,8 @@ def _run(words: list[str], came: list[int]) -> int:
         return _said("Stopped.", STOPPED)
     except OSError as error:
         return _said(f"Failed: {error}", FAILED)
+    except Exception as error:  # noqa: BLE001
+        return _said(unexpected(error, debug=debug), FAILED)
     return _said("Stopped.", STOPPED) if code == STOPPED else int(code)
 
 

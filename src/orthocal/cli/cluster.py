@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from orthocal.errors import OrthocalError, UnavailableError
+from orthocal.formats import shown
 from orthocal.maps import Map
 
 PATIENCE = 10
@@ -81,7 +82,7 @@ def _client(address: str) -> Any:
         return Client(address, timeout=PATIENCE)
     except (OSError, ValueError):
         raise OrthocalError(
-            f"`--scheduler` must be the address of a Dask scheduler that runs; {address!r} does not answer. Start one with: "
+            f"`--scheduler` must be the address of a Dask scheduler that runs; {shown(address)} does not answer. Start one with: "
             "dask scheduler"
         ) from None
 

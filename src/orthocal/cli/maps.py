@@ -8,14 +8,14 @@ from typing import Any
 import typer
 
 from orthocal.assessment.effect_band import EffectBand
-from orthocal.cli.options import ApplyOptions, ExportOptions
+from orthocal.cli.map_options import ApplyOptions, ExportOptions
 from orthocal.cli.screen import counting_rows, say
 from orthocal.errors import OrthocalError, require_one_of
 from orthocal.export import EXPORTS
 from orthocal.files.applied import ANYWHERE, Applied
-from orthocal.files.atomic import new_file, require_new, settle
+from orthocal.files.atomic import new_file, require_new, require_short, settle
 from orthocal.files.streams import STANDARD, add_calibrated
-from orthocal.formats import between
+from orthocal.formats import between, shown
 from orthocal.joint_maps import JointMap
 from orthocal.mapfile import about, load
 from orthocal.maps import Map
@@ -35,7 +35,17 @@ def apply(options: ApplyOptions) -> None:
     ranges = known.get("fitted_ranges", [known.get("fitted_range", ANYWHERE)] * len(names))
     ends = [(float(low), float(high)) for low, high in ranges]
     with counting_rows(None) as tell:
-        added = add_calibrated(fitted, data, out, names, tell, ends=ends, band=band, overwrite=options.overwrite)
+        added = add_calibrated(
+            fitted,
+            data,
+            out,
+            names,
+            tell,
+            ends=ends,
+            band=band,
+            overwrite=options.overwrite,
+            encoding=options.encoding,
+        )
     new = Applied(fitted, ends, band).new_columns(names)
     say(f"Wrote {out}: {added.rows:,} rows, {'column' if len(new) == 1 else 'columns'} {', '.join(new)}.")
     if band is not None:
@@ -79,11 +89,13 @@ def export(options: ExportOptions) -> None:
     named = options.prediction or about(options.map_file).get("columns") if form == "sql" else options.prediction
     column = named[0] if named and getattr(fitted, "arms", 1) == len(named) == 1 else named
     given: dict[str, Any] = {
-        name: value for name, value in {"column": column, "quote": options.quote}.items() if value is not None
+        name: value
+        for name, value in {"column": column, "quote": options.quote, "dialect": options.dialect}.items()
+        if value is not None
     }
     if not given.keys() <= inspect.signature(EXPORTS[form]).parameters.keys():
         raise OrthocalError(
-            f"`--prediction` and `--quote` must belong to the format; {form!r} names no column. Leave them out."
+            f"`--prediction`, `--dialect` and `--quote` must belong to the format; {shown(form)} names no column. Leave them out."
         )
     if out is not None:
         _require_new(out, {"map": options.map_file}, options.overwrite)
@@ -109,6 +121,7 @@ def _loaded(map_file: Path) -> Map | JointMap:
 
 def _require_new(out: Path, read: Mapping[str, Path], overwrite: bool) -> None:
     """Nothing that is read is replaced, nor is a folder, nor, unless that was asked for, any other file."""
+    require_short(out)
     if out.is_dir():
         raise OrthocalError(f"`--out` must name a new file; {out} is a folder. Choose another name.")
     for what, path in read.items():

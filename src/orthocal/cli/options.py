@@ -44,12 +44,13 @@ Prediction = Annotated[
 Holdout = Annotated[
     str, option("--holdout", "Share of rows kept for the verdict, or a column of 1 and 0; 0 turns it off.")
 ]
+TextEncoding = Annotated[
+    str | None, option("--encoding", "Of a CSV table that is not UTF-8 and does not say so, such as latin-1.")
+]
 Within = Annotated[
     str | None,
     option("--within", "Columns of subgroups by comma, of numbers ranges; sex:age means their intersections.", COLUMNS),
 ]
-Overwrite = Annotated[bool, option("--overwrite", "Replace the file if it exists.")]
-MapFile = Annotated[Path, typer.Argument(metavar="MAP", help="Map file written by calibrate.", show_default=False)]
 Seed = Annotated[int, option("--seed", "Seed of folds and learners.", LEARNING)]
 Jobs = Annotated[
     int, option("--jobs", "Learner fits, or processes of Dask, that run at once; -1 for all cores.", LEARNING)
@@ -74,6 +75,7 @@ class Options:
         list[str] | None,
         option("--prediction", "Column of predicted effects; may be repeated. Not with several arms."),
     ] = None
+    encoding: TextEncoding = None
     covariates: Annotated[
         str | None,
         option(
@@ -173,13 +175,7 @@ class Options:
     )
     seed: Seed = 0
     jobs: Jobs = -1
-    engine: Annotated[
-        str,
-        option(
-            "--engine",
-            "memory, local for files larger than that, or dask; auto: local where files take more than a quarter of the memory.",
-        ),
-    ] = "auto"
+    engine: Annotated[str, option("--engine", "memory, local or dask; auto: local where files are large.")] = "auto"
     scheduler: Annotated[
         str | None,
         option("--scheduler", "Address of a Dask scheduler; processes of this machine if left out.", ENGINE),
@@ -249,44 +245,6 @@ class DemoOptions:
     method: Method = "auto"
     seed: Seed = 0
     jobs: Jobs = -1
-
-
-@dataclass(frozen=True, kw_only=True)
-class ApplyOptions:
-    """Add a column of calibrated predictions to a table; everything else in it stays as it is."""
-
-    map_file: MapFile
-    data: Annotated[
-        Path, typer.Argument(metavar="DATA", help="Table: .csv, .csv.gz or .parquet; - reads CSV from standard input.")
-    ]
-    prediction: Prediction = None
-    out: Annotated[Path, option("--out", "Table to write: .csv, .csv.gz or .parquet; - writes CSV to standard output.")]
-    interval: Annotated[
-        bool,
-        option(
-            "--interval",
-            "Add columns _lower and _upper: for the average effect of people with that prediction, never a person's own.",
-        ),
-    ] = False
-    overwrite: Overwrite = False
-
-
-@dataclass(frozen=True, kw_only=True)
-class ExportOptions:
-    """Print a map as one SQL expression, as JSON, or as a Python function that needs no package."""
-
-    map_file: MapFile
-    form: Annotated[str, option("--format", "sql, json or python.")]
-    prediction: Annotated[
-        list[str] | None,
-        option("--prediction", "Column of predictions (format sql), one for each arm; prediction if left out."),
-    ] = None
-    quote: Annotated[
-        str | None,
-        option("--quote", 'Mark around the column in your SQL, " or `; none around a plain name if left out.'),
-    ] = None
-    out: Annotated[Path | None, option("--out", "File to write; standard output if left out.")] = None
-    overwrite: Overwrite = False
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -138,8 +138,8 @@ def draw(verdict: Assessment, path: Path, title: str) -> None:
 
 
 def _plain(title: str) -> str:
-    """Return a title in which a dollar is a dollar, not the start of a formula."""
-    return title.replace("$", r"\$")
+    """Return a title in which a dollar is a dollar, not the start of a formula, and everything can be drawn."""
+    return title.encode("utf-8", "backslashreplace").decode("utf-8").replace("$", r"\$")
 
 
 def write_json(record: Mapping[str, Any], path: Path) -> None:

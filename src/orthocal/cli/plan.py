@@ -12,7 +12,7 @@ from orthocal.cli.options import EFFECT, ENGINE, Options
 from orthocal.effects import EFFECTS
 from orthocal.effects.description import words_of
 from orthocal.errors import OrthocalError, require_one_of, warn_of_old_name
-from orthocal.formats import number
+from orthocal.formats import listed, number, shown
 from orthocal.nuisances import Nuisance
 from orthocal.nuisances.learners import choose_learners
 from orthocal.nuisances.wrapped import bare
@@ -78,7 +78,7 @@ def arms_of(options: Options, kind: DataType) -> dict[str, Any]:
         )
     if options.prediction:
         raise OrthocalError(
-            f"`--prediction` must be left out where arms name their columns; it is {', '.join(options.prediction)}."
+            f"`--prediction` must be left out where arms name their columns; it is {listed(options.prediction)}."
         )
     given = {name: value for name, value in options.of(EFFECT).items() if name not in ("arm", "control")}
     for name in given:
@@ -248,7 +248,7 @@ def effect_of(options: Options, kind: DataType) -> Any:
     for name in given:
         if name not in known:
             raise OrthocalError(
-                f"`--{name}` must belong to the effect; {options.effect!r} has {', '.join(known) or 'no settings'}."
+                f"`--{name}` must belong to the effect; {shown(options.effect)} has {', '.join(known) or 'no settings'}."
             )
     if "arm" in given:
         given["arm"] = one_of(given["arm"], "arm")

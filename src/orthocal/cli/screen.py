@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+import os
+import sys
+import traceback
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from rich.console import Console
 
+from orthocal.formats import first_words
 from orthocal.progress import listening, watching
 
 if TYPE_CHECKING:
@@ -21,6 +26,24 @@ to_person = Console(stderr=True, highlight=False)
 def say(text: str) -> None:
     """Print a line to the person."""
     to_person.print(text, soft_wrap=True, markup=False)
+
+
+def open_streams() -> None:
+    """Have something to print to where the standard streams are closed, and names that are no text printed by number."""
+    for name in ("stdout", "stderr"):
+        stream: Any = getattr(sys, name)
+        if stream is None or getattr(stream, "closed", False):
+            setattr(sys, name, Path(os.devnull).open("w", encoding="utf-8"))  # noqa: SIM115
+        elif hasattr(stream, "reconfigure"):
+            stream.reconfigure(errors="backslashreplace")
+
+
+def unexpected(error: Exception, *, debug: bool) -> str:
+    """Return one line on an error that should not have come; on demand where it came from, too."""
+    said = f"Failed: {type(error).__name__}: {first_words(error)}"
+    if debug:
+        return "".join(traceback.format_exception(error)) + said
+    return f"{said} This is a fault of orthocal: please report it where you got it from, with what --debug prints."
 
 
 def show_warning(message: Warning | str, *_: Any) -> None:

@@ -14,6 +14,7 @@ from orthocal.cli.screen import say
 from orthocal.errors import OrthocalError
 from orthocal.files.streams import FORMATS, add_calibrated
 from orthocal.files.tables import ending, read_table, require_column
+from orthocal.formats import shown
 from orthocal.study import ArmsCalibration, Calibration, Study
 
 if TYPE_CHECKING:
@@ -49,7 +50,7 @@ class MemorySource:
     @cached_property
     def data(self) -> Any:
         """The table; rows without a needed value are left out, where that was asked for, and counted."""
-        table = read_table(self.path)
+        table = read_table(self.path, self.options.encoding)
         require_column(table.column_names, self.options.treatment, "treatment")
         return self._whole(table) if self.options.drop_missing else table
 
@@ -89,7 +90,7 @@ class MemorySource:
 
     def write_calibrated(self, done: Calibration | ArmsCalibration, folder: Path) -> dict[str, str]:
         """Write the table with a column of calibrated predictions; return what else is to be said of the map."""
-        add_calibrated(done.map, self.path, folder / self.table, done.columns)
+        add_calibrated(done.map, self.path, folder / self.table, done.columns, encoding=self.options.encoding)
         return {}
 
 
@@ -229,6 +230,10 @@ class DaskSource:
         if self.scheduler is not None and options.jobs != -1:
             raise OrthocalError(
                 "`--jobs` must be left out with `--scheduler`, whose workers are counted where they start."
+            )
+        if options.encoding is not None:
+            raise OrthocalError(
+                f"`--encoding` must be left out with `--engine dask`, which reads UTF-8; it is {shown(options.encoding)}."
             )
         self.files: Sequence[Path] = files_read(options.data, options.out)
         self.table = f"{PARTS_FOLDER}/"

@@ -9,7 +9,8 @@ from typing import Any
 import numpy as np
 
 from orthocal.arrays import ROUNDING, Booleans, Floats, Integers
-from orthocal.errors import OrthocalError, require_finite, require_rows, require_weights
+from orthocal.errors import LARGEST, OrthocalError, is_number, require_finite, require_rows, require_weights
+from orthocal.formats import shown
 from orthocal.losses.arm_scores import ArmScores
 
 
@@ -98,7 +99,9 @@ def people_of(
     )
     taken = sorted({NO_ONE, *people.blankets} & set(people.predictions))
     if taken:
-        raise OrthocalError(f"A prediction must not have the name of a blanket rule; one is {taken[0]!r}. Rename it.")
+        raise OrthocalError(
+            f"A prediction must not have the name of a blanket rule; one is {shown(taken[0])}. Rename it."
+        )
     return people
 
 
@@ -119,7 +122,7 @@ def _prediction(name: str, given: Any, scores: ArmScores) -> Floats:
     if columns.shape != (len(scores), len(arms)):
         named = ", ".join(map(str, arms))
         raise OrthocalError(
-            f"`predictions[{name!r}]` must have {len(scores)} rows and one column for each arm ({named}); its shape is "
+            f"`predictions[{shown(name)}]` must have {len(scores)} rows and one column for each arm ({named}); its shape is "
             f"{columns.shape}. Give the predicted effect of every arm against {scores.control}."
         )
     columns = by_columns(columns)
@@ -134,7 +137,9 @@ def costs_of(cost: Any, arms: Sequence[Any], n: int) -> Floats:
         wrong = [arm for arm in [*cost, *arms] if arm not in cost or arm not in arms]
         if wrong:
             named = ", ".join(repr(arm) for arm in arms)
-            raise OrthocalError(f"`cost` by arm must name each of {named} and nothing else; {wrong[0]!r} breaks that.")
+            raise OrthocalError(
+                f"`cost` by arm must name each of {named} and nothing else; {shown(wrong[0])} breaks that."
+            )
         columns = [_cost(cost[arm], n, f"cost[{arm!r}]") for arm in arms]
     else:
         columns = [_cost(cost, n, "cost")] * len(arms)
@@ -146,13 +151,13 @@ def costs_of(cost: Any, arms: Sequence[Any], n: int) -> Floats:
 def _cost(given: Any, n: int, name: str) -> Floats:
     try:
         column = np.asarray(given, dtype=np.float64)
-    except (TypeError, ValueError):
-        raise OrthocalError(f"`{name}` must be a number or one number per row; it is {given!r}.") from None
+    except (OverflowError, TypeError, ValueError):
+        raise OrthocalError(f"`{name}` must be a number or one number per row; it is {shown(given)}.") from None
     if column.shape not in ((), (n,)):
         raise OrthocalError(
             f"`{name}` must be a number or one number per row; its shape is {column.shape} for {n} rows."
         )
-    wrong = np.flatnonzero(~(np.isfinite(column) & (column >= 0)))
+    wrong = np.flatnonzero(~((column <= LARGEST) & (column >= 0)))
     if len(wrong):
         where = f"row {wrong[0]} is" if column.ndim else "it is"
         raise OrthocalError(
@@ -178,9 +183,10 @@ def require_budget(budget: float, people: People) -> None:
 
 def require_spendable(budget: float, most: float) -> None:
     """A budget can be spent: it is a number of at least 0 and at most what the dearest arm for everyone costs."""
-    is_number = isinstance(budget, int | float | np.number) and not isinstance(budget, bool)
-    if not (is_number and budget >= 0):
-        raise OrthocalError(f"`budget` must be a number of at least 0, the mean cost per person; it is {budget!r}.")
+    if not (is_number(budget) and budget >= 0):
+        raise OrthocalError(
+            f"`budget` must be a number of at least 0, the mean cost per person; it is {shown(budget)}."
+        )
     if most == 0:
         raise OrthocalError(
             f"`budget` must come with a `cost`; it is {budget} and every cost is 0. Give what arms cost."

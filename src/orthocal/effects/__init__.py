@@ -25,6 +25,7 @@ from orthocal.effects.quantile import QuantileUnderTreatment
 from orthocal.effects.relative import RelativeEffect
 from orthocal.effects.survival import RestrictedMeanTime, SurvivalProbability
 from orthocal.errors import OrthocalError, require_one_of
+from orthocal.formats import shown
 from orthocal.losses import Loss
 from orthocal.nuisances import Fitted, Nuisance
 from orthocal.observations import Observations
@@ -123,5 +124,7 @@ def new_effect(effect: str | Effect) -> Effect:
         require_one_of(effect, EFFECTS, "effect")
         return cast("Effect", EFFECTS[effect]())
     if isinstance(effect, type) or not (hasattr(effect, "loss") and hasattr(effect, "nuisances")):
-        raise OrthocalError(f"`effect` must be a name or an effect such as CATE(); it is {effect!r}. Pass an instance.")
+        raise OrthocalError(
+            f"`effect` must be a name or an effect such as CATE(); it is {shown(effect)}. Pass an instance."
+        )
     return effect

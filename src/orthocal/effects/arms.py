@@ -11,6 +11,7 @@ import numpy as np
 from orthocal.arrays import Booleans, Floats, Integers, Labels, group_sums
 from orthocal.errors import OrthocalError, OverlapWarning, require_level
 from orthocal.folds import OTHER
+from orthocal.formats import shown
 from orthocal.losses import Overlap
 from orthocal.nuisances import Fitted, Nuisance
 from orthocal.observations import Observations
@@ -44,13 +45,13 @@ def require_levels(treatment: Labels, *levels: tuple[str, Any]) -> None:
     """The treatment varies, and the levels that are asked for occur and differ."""
     if (treatment == treatment[0]).all():  # which is faster to see than all levels
         raise OrthocalError(
-            f"The treatment must have at least two levels; every row is {treatment[:1].tolist()[0]!r}. "
+            f"The treatment must have at least two levels; every row is {shown(treatment[:1].tolist()[0])}. "
             "Add rows of the other arm."
         )
-    if len({level for _, level in levels}) < len(levels):
-        raise OrthocalError(f"`arm` and `control` must differ; both are {levels[0][1]!r}.")
     for name, level in levels:
         require_level(treatment, level, name)
+    if len({level for _, level in levels}) < len(levels):
+        raise OrthocalError(f"`arm` and `control` must differ; both are {shown(levels[0][1])}.")
 
 
 def strata_of(treatment: Labels, *levels: Any) -> Labels:
@@ -65,9 +66,11 @@ def require_binary(values: Labels, name: str) -> None:
     """A column holds 0 and 1, both of them."""
     if not set(np.unique(values).tolist()) <= {0, 1}:
         odd = next(value for value in np.unique(values).tolist() if value not in {0, 1})
-        raise OrthocalError(f"`{name}` must be 0 or 1 in every row for this effect; {odd!r} occurs. Recode the column.")
+        raise OrthocalError(
+            f"`{name}` must be 0 or 1 in every row for this effect; {shown(odd)} occurs. Recode the column."
+        )
     if len(np.unique(values)) == 1:
-        raise OrthocalError(f"`{name}` must take both 0 and 1; every row is {np.unique(values).tolist()[0]!r}.")
+        raise OrthocalError(f"`{name}` must take both 0 and 1; every row is {shown(np.unique(values).tolist()[0])}.")
 
 
 def outcome_nuisance(name: str, outcome: Floats, rows: Booleans | None = None) -> Nuisance:

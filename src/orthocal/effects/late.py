@@ -92,6 +92,10 @@ class LATE:
         pi, q = fitted["instrument_propensity"], fitted["treatment_z1"] - fitted["treatment_z0"]
         psi_y, psi_a = self._contrasts(observations, fitted)
         above, below = fitted.sums.get("average", (weight @ psi_y, weight @ psi_a))
+        if below == 0:
+            raise OrthocalError(
+                "The instrument must move the treatment; its estimated effect on it is 0. Use another instrument, or more data."
+            )
         sign = -1.0 if below < 0 else 1.0
         weak = float(np.mean(sign * q < self.min_first_stage))
         notes = _first_stage(psi_a, weight, weak, self.min_first_stage, observations)

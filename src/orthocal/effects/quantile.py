@@ -13,6 +13,7 @@ from orthocal.distributions import FunctionDistribution, TableDistribution
 from orthocal.effects.arms import hajek, hajek_sums, overlap_of, propensity_nuisance, require_levels
 from orthocal.effects.description import LOCATION, Equivariance, Words
 from orthocal.errors import OrthocalError, require_inside
+from orthocal.formats import shown
 from orthocal.losses import HingeLoss, Loss
 from orthocal.nuisances import Fitted, Nuisance
 from orthocal.nuisances.conditional_distribution import ConditionalDistribution
@@ -144,7 +145,7 @@ def level_judged(observations: Observations, name: str) -> Floats:
     """Return the prediction, at whose level the nuisance is taken."""
     if observations.prediction is None:
         raise OrthocalError(
-            f"Effect {name!r} must have a `prediction` before its loss can be built: a nuisance is taken at the predicted level. "
-            "Pass prediction=..."
+            f"Effect {shown(name)} must have a `prediction` before its loss can be built: a nuisance is taken at the "
+            "predicted level. Pass prediction=..."
         )
     return observations.prediction

@@ -18,6 +18,7 @@ from orthocal.assessment.records import Settings
 from orthocal.calibrators import Calibrator
 from orthocal.calibrators.within import GroupsWithin
 from orthocal.errors import OrthocalError
+from orthocal.formats import shown
 from orthocal.maps import Map
 from orthocal.nuisances import Nuisance
 from orthocal.observations import as_numbers
@@ -33,7 +34,8 @@ def require_share(holdout: float) -> None:
     """A share of the rows is held out, or none."""
     if isinstance(holdout, bool) or not isinstance(holdout, int | float) or not 0 <= holdout < 1:
         raise OrthocalError(
-            f"`holdout` must lie in [0, 1), or name a column; it is {holdout}. 0.3 keeps three rows of ten for the verdict."
+            f"`holdout` must lie in [0, 1), or name a column; it is {shown(holdout)}. 0.3 keeps three rows of ten for the "
+            "verdict."
         )
 
 

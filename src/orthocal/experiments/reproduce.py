@@ -20,6 +20,7 @@ from orthocal import __version__
 from orthocal.errors import OrthocalError, OverlapWarning, SkewWarning
 from orthocal.experiments.protocol import Claim, Experiment, Findings, Key, Row
 from orthocal.files.atomic import Results, alone, require_folder
+from orthocal.formats import shown
 from orthocal.mapfile import write_text
 from orthocal.reporting.page.document import Code, Items, Marked, Page, Section, Text
 from orthocal.reporting.page.render import render
@@ -171,7 +172,7 @@ def _require_same_run(settings: dict[str, Any], folder: Path) -> None:
     for name, wanted in settings.items():
         if found.get(name) != wanted:
             raise OrthocalError(
-                f"The results in {folder} are of {name} {found.get(name)!r}, not {wanted!r}. "
+                f"The results in {folder} are of {name} {shown(found.get(name))}, not {shown(wanted)}. "
                 "Choose another --out, or delete the folder."
             )
 

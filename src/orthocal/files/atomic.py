@@ -29,6 +29,7 @@ from orthocal.files.manifest import (
     write_manifest,
 )
 from orthocal.files.scratch import PREFIX, held, sweep, uninterrupted
+from orthocal.formats import shown
 
 COMMITTED = "committed"
 """What the folder of new files is called once they are to be moved."""
@@ -85,8 +86,19 @@ class Results:
             yield place
 
 
+LONGEST_NAME, LONGEST_PATH = 200, 3000
+"""Bytes of a name and of a path; systems take a little more, and files beside it have longer names."""
+
+
+def require_short(path: Path) -> None:
+    """The name of a place is not longer than systems take, which is said before any work."""
+    if len(os.fsencode(path)) > LONGEST_PATH or any(len(os.fsencode(part)) > LONGEST_NAME for part in path.parts):
+        raise OrthocalError(f"`--out` must be a shorter name; {shown(str(path))} is too long. Choose another one.")
+
+
 def require_folder(folder: Path) -> None:
     """Results go into a folder, which need not exist yet."""
+    require_short(folder)
     if folder.exists() and not folder.is_dir():
         raise OrthocalError(f"`--out` must name a folder; {folder} is a file.")
 
@@ -108,7 +120,7 @@ def new_file(target: Path, *, overwrite: bool = False) -> Iterator[Path]:
     """Give a path to write to; the file appears under its own name if nothing fails."""
     require_new(target, overwrite=overwrite)
     path = target.resolve()  # of a link, what it points to
-    key = hashlib.sha256(path.name.encode()).hexdigest()[:12]
+    key = hashlib.sha256(os.fsencode(path.name)).hexdigest()[:12]
     place = path.parent / f"{PREFIX}{key}"
     with held(place, target, _finish):
         new = Path(tempfile.mkdtemp(dir=place)) / path.name
@@ -124,6 +136,7 @@ def new_file(target: Path, *, overwrite: bool = False) -> Iterator[Path]:
 
 def require_new(target: Path, *, overwrite: bool) -> None:
     """A file is not there yet, or may be replaced; commands that were killed in its folder are ended first."""
+    require_short(target)
     settle(target.resolve().parent)
     if os.path.lexists(target) and not overwrite:
         raise OrthocalError(

@@ -19,13 +19,14 @@ from typing import IO, TYPE_CHECKING, Any
 
 import numpy as np
 
-from orthocal.arrays import Floats, Labels
-from orthocal.errors import OrthocalError, require_finite
+from orthocal.errors import OrthocalError
 from orthocal.files.applied import ANYWHERE, Added, Applied, Ends
 from orthocal.files.atomic import new_file
-from orthocal.files.tables import ending, read_csv, require_column, require_different, require_file
-from orthocal.observations import MISSING as NO_GROUP
-from orthocal.observations import as_groups, as_numbers
+from orthocal.files.parsed import parsed_labels, parsed_numbers, require_full, typed_numbers
+from orthocal.files.tables import ending, require_column, require_different, require_file
+from orthocal.files.text_tables import found_encoding, openable, require_encoding, require_text, typed_table
+from orthocal.formats import first_words, shown
+from orthocal.observations import as_groups
 
 if TYPE_CHECKING:
     from contextlib import AbstractContextManager
@@ -43,13 +44,6 @@ GZIP_LEVEL = 6
 """What the gzip command uses; 9 takes three times as long for little."""
 
 
-MISSING = {"", "na", "nan", "null", "none"}
-"""Texts that stand for a missing number."""
-NO_TEXT = {"", "#N/A", "#N/A N/A", "#NA", "-NaN", "-nan", "N/A", "NA", "NULL", "NaN", "n/a", "nan", "null"}
-"""Texts that stand for a missing text, as where a table is read to be worked on."""
-TRUTH = {"true": "1", "false": "0"}
-
-
 def add_calibrated(
     fitted: Map | JointMap,
     source: Path,
@@ -60,6 +54,7 @@ def add_calibrated(
     ends: Sequence[Ends] = (),
     band: Any = None,
     overwrite: bool = False,
+    encoding: str | None = None,
 ) -> Added:
     """Copy a table with a column of calibrated predictions for each of predictions, and return how many rows it has.
 
@@ -80,14 +75,18 @@ def add_calibrated(
         Adds columns ``_lower`` and ``_upper``: for the average effect of people with that prediction, never for a person's own.
     overwrite : bool, default False
         Whether a file that exists may be replaced.
+    encoding : str, optional
+        Of a CSV source, where its first bytes do not say it and it is not UTF-8, in which targets are written.
     """
     names = [predictions] if isinstance(predictions, str) else list(predictions)
     copy = _copy_text if _format(source) is _format(target) is _CSV else _copy_batches
     if source != STANDARD:
         require_file(source)
+    require_encoding(encoding)
     with _finished(target, overwrite) as unfinished, _readable(source):
         added = Added()
-        for done in copy(Applied(fitted, ends or [ANYWHERE] * len(names), band), source, unfinished, names):
+        applied = Applied(fitted, ends or [ANYWHERE] * len(names), band)
+        for done in copy(applied, source, unfinished, names, encoding):
             added = added.merge(done)
             tell(added.rows)
         if added.rows == 0:
@@ -107,13 +106,15 @@ def _readable(source: Path) -> Iterator[None]:
 
     try:
         yield
-    except (ArrowException, csv.Error, EOFError, gzip.BadGzipFile, zlib.error) as error:
-        raise OrthocalError(f"The data file {source} cannot be copied: {str(error).splitlines()[0]}") from None
+    except (ArrowException, UnicodeError, csv.Error, EOFError, gzip.BadGzipFile, zlib.error) as error:
+        raise OrthocalError(f"The data file {source} cannot be copied: {first_words(error)} Check the file.") from None
 
 
-def _copy_text(applied: Applied, source: Path, target: Path, predictions: Sequence[str]) -> Iterator[Added]:
+def _copy_text(
+    applied: Applied, source: Path, target: Path, predictions: Sequence[str], encoding: str | None
+) -> Iterator[Added]:
     """CSV to CSV: fields are never anything but text, so that 007 stays 007."""
-    with _text(source, "r", "utf-8-sig") as read, _text(target, "w", "utf-8") as write:
+    with _text(source, "r", _encoding(source, encoding) or "utf-8-sig") as read, _text(target, "w", "utf-8") as write:
         reader = filter(None, csv.reader(read, strict=True))  # empty lines are no rows
         writer = csv.writer(write, lineterminator="\n")
         header = next(reader, [])
@@ -122,12 +123,15 @@ def _copy_text(applied: Applied, source: Path, target: Path, predictions: Sequen
         first, columns = 0, [header.index(name) for name in predictions]
         kinds = {name: (header.index(name), kind) for name, kind in applied.group_kinds.items()}
         while rows := list(islice(reader, TEXT_BATCH)):
-            _require_full(rows, len(header), source, first)
-            parsed = [
-                _parsed([row[k] for row in rows], name, first) for k, name in zip(columns, predictions, strict=True)
+            require_full(rows, len(header), source, first)
+            numbers = [
+                parsed_numbers([row[k] for row in rows], name, first)
+                for k, name in zip(columns, predictions, strict=True)
             ]
-            groups = {name: _labels([row[k] for row in rows], kind, name, first) for name, (k, kind) in kinds.items()}
-            values, added = applied.to(np.column_stack(parsed), groups)
+            groups = {
+                name: parsed_labels([row[k] for row in rows], kind, name, first) for name, (k, kind) in kinds.items()
+            }
+            values, added = applied.to(np.column_stack(numbers), groups)
             for row, new in zip(rows, values.tolist(), strict=True):
                 row.extend([""] * (len(names) - len(header)))
                 for place, value in zip(places, new, strict=True):
@@ -137,12 +141,19 @@ def _copy_text(applied: Applied, source: Path, target: Path, predictions: Sequen
             yield added
 
 
-def _copy_batches(applied: Applied, source: Path, target: Path, predictions: Sequence[str]) -> Iterator[Added]:
+def _encoding(source: Path, named: str | None) -> str | None:
+    """Return the encoding of a CSV source: as named, or as its first bytes say."""
+    return named or (None if source == STANDARD else found_encoding(source))
+
+
+def _copy_batches(
+    applied: Applied, source: Path, target: Path, predictions: Sequence[str], encoding: str | None
+) -> Iterator[Added]:
     """Any table to any other, a batch of typed columns at a time."""
     import pyarrow as pa
 
     reading, writing = _format(source)[0], _format(target)[1]
-    with reading(source) as (schema, batches):
+    with reading(source, encoding) as (schema, batches):
         names, places = _checked(schema.names, source, predictions, applied)
         fields = [schema.field(k) if k < len(schema) else None for k in range(len(names))]
         for place in places:
@@ -150,7 +161,7 @@ def _copy_batches(applied: Applied, source: Path, target: Path, predictions: Seq
         wide, first = pa.schema(fields, metadata=schema.metadata), 0
         with writing(target, wide) as write:
             for batch in batches:
-                read = [_numbers(pa.chunked_array([batch.column(name)]), name, first) for name in predictions]
+                read = [typed_numbers(pa.chunked_array([batch.column(name)]), name, first) for name in predictions]
                 groups = {name: as_groups(batch.column(name), name) for name in applied.group_kinds}
                 values, added = applied.to(np.column_stack(read), groups)
                 columns = [*batch.columns, *([None] * (len(names) - len(schema)))]
@@ -161,23 +172,6 @@ def _copy_batches(applied: Applied, source: Path, target: Path, predictions: Seq
                 write(pa.RecordBatch.from_arrays(columns, schema=wide))
                 first += batch.num_rows
                 yield added
-
-
-def _numbers(column: Any, name: str, first: int) -> Floats:
-    """Return a typed column of numbers, NaN where they are missing."""
-    numbers = np.full(len(column), np.nan)
-    known = np.asarray(column.is_valid()) & ~_are_nan(column)
-    numbers[known] = as_numbers(column.filter(known), name, first=first)
-    return numbers
-
-
-def _are_nan(column: Any) -> Any:
-    import pyarrow as pa
-    from pyarrow import compute
-
-    if not pa.types.is_floating(column.type):
-        return np.zeros(len(column), dtype=bool)
-    return np.asarray(compute.fill_null(compute.is_nan(column), False))
 
 
 def _checked(
@@ -194,40 +188,13 @@ def _checked(
     return wide, [wide.index(name) for name in new]
 
 
-def _parsed(texts: list[str], name: str, first: int) -> Floats:
-    numbers = np.empty(len(texts))
-    for row, text in enumerate(texts):
-        try:
-            # Python reads 1_000 as a number, tables do not.
-            numbers[row] = np.nan if text.strip().lower() in MISSING else float(text.replace("_", "?"))
-        except ValueError:
-            raise OrthocalError(
-                f"`{name}` must hold numbers; row {first + row} is {text!r}. Drop such rows or fill them in."
-            ) from None
-    require_finite(np.where(np.isnan(numbers), 0.0, numbers), name, first)
-    return numbers
-
-
-def _labels(texts: list[str], kind: type, name: str, first: int) -> Labels:
-    """Return a column of groups as the map knows them: text, or numbers, to which truth values belong."""
-    if kind is str:
-        return np.array([NO_GROUP if text in NO_TEXT else text for text in texts])
-    return _parsed([TRUTH.get(text.lower(), text) for text in texts], name, first)
-
-
-def _require_full(rows: list[list[str]], width: int, source: Path, first: int) -> None:
-    for row, fields in enumerate(rows, first):
-        if len(fields) != width:
-            raise OrthocalError(
-                f"Every row of {source} must have {width} fields, as its header has; row {row} has {len(fields)}. "
-                "Fix the file."
-            )
-
-
 def _opened(path: Path, mode: str) -> AbstractContextManager[IO[bytes]]:
     """Open the bytes of a CSV table; standard input and output stay open afterwards."""
     if path == STANDARD:
-        return nullcontext({"r": sys.stdin, "w": sys.stdout}[mode].buffer)
+        stream = {"r": sys.stdin, "w": sys.stdout}[mode]
+        if stream is None or getattr(stream, "closed", False):
+            raise OrthocalError("Standard input and output must be open where - is read or written; one is closed.")
+        return nullcontext(stream.buffer)
     if path.name.lower().endswith(".gz"):
         return gzip.GzipFile(path, f"{mode}b", compresslevel=GZIP_LEVEL)  # type: ignore[return-value]
     return path.open(f"{mode}b")
@@ -245,10 +212,12 @@ def _text(path: Path, mode: str, encoding: str) -> Iterator[IO[str]]:
 
 
 @contextmanager
-def _csv_batches(path: Path) -> Iterator[tuple[Schema, Iterable[RecordBatch]]]:
+def _csv_batches(path: Path, encoding: str | None) -> Iterator[tuple[Schema, Iterable[RecordBatch]]]:
     # Not a batch at a time: a column's type may show in its last rows only.
     with _opened(path, "r") as stream:
-        table = read_csv(stream)
+        content = stream.read()
+    table = typed_table(content, _encoding(path, encoding))
+    require_text(table, path)
     yield table.schema, table.to_batches(max_chunksize=BATCH)
 
 
@@ -261,19 +230,38 @@ def _csv_writer(path: Path, schema: Schema) -> Iterator[Callable[[RecordBatch], 
 
 
 @contextmanager
-def _parquet_batches(path: Path) -> Iterator[tuple[Schema, Iterable[RecordBatch]]]:
+def _parquet_batches(path: Path, encoding: str | None) -> Iterator[tuple[Schema, Iterable[RecordBatch]]]:
     from pyarrow import parquet
 
-    with parquet.ParquetFile(path) as file:
-        groups = range(file.num_row_groups)  # one by one: a batch across two holds both in memory and takes longer
-        yield file.schema_arrow, (b for g in groups for b in file.iter_batches(batch_size=BATCH, row_groups=[g]))
+    if encoding is not None:
+        raise OrthocalError(f"`encoding` must be left out of Parquet, which has its own; it is {shown(encoding)}.")
+    with _sound(path):
+        opened = parquet.ParquetFile(openable(path))
+    with opened as file:
+        yield file.schema_arrow, _groups(file, path)
+
+
+def _groups(file: Any, path: Path) -> Iterator[RecordBatch]:
+    """Yield row groups one by one: a batch across two holds both in memory and takes longer."""
+    with _sound(path):
+        for group in range(file.num_row_groups):
+            yield from file.iter_batches(batch_size=BATCH, row_groups=[group])
+
+
+@contextmanager
+def _sound(path: Path) -> Iterator[None]:
+    """Say that a Parquet file is damaged: pyarrow calls that an error of the system, as it does a full disk."""
+    try:
+        yield
+    except OSError as error:
+        raise OrthocalError(f"The data file {path} cannot be read: {first_words(error)} Check the file.") from None
 
 
 @contextmanager
 def _parquet_writer(path: Path, schema: Schema) -> Iterator[Callable[[RecordBatch], None]]:
     from pyarrow import parquet
 
-    with parquet.ParquetWriter(path, schema) as writer:
+    with path.open("wb") as stream, parquet.ParquetWriter(stream, schema) as writer:
         yield writer.write_batch
 
 

@@ -10,6 +10,7 @@ import numpy as np
 
 from orthocal.arrays import Floats, Integers, RowIndex
 from orthocal.errors import OrthocalError, require_finite
+from orthocal.formats import shown
 from orthocal.losses.protocol import Origin, Overlap
 from orthocal.losses.quadratic import QuadraticLoss
 
@@ -98,7 +99,7 @@ class ArmScores:
         """Return the column of an arm."""
         if arm not in self.arms:
             named = ", ".join(repr(one) for one in self.arms)
-            raise OrthocalError(f"An arm must be one of {named}; {arm!r} is not.")
+            raise OrthocalError(f"An arm must be one of {named}; {shown(arm)} is not.")
         return self.arms.index(arm)
 
     def _overlap_of(self, one: int, other: int) -> Overlap | None:

@@ -8,6 +8,9 @@ import numpy as np
 
 from orthocal.arrays import Floats
 
+MOST_BINS = 100_000
+"""More would be empty but in the largest of tables, and their edges alone not fit into memory."""
+
 
 @dataclass(frozen=True, eq=False)
 class Counts:

@@ -10,9 +10,10 @@ import numpy as np
 
 from orthocal.arrays import Floats, Integers, RowIndex
 from orthocal.distributions import TableDistribution
-from orthocal.errors import OrthocalError, require_positive_mass
+from orthocal.errors import OrthocalError, require_positive_mass, require_rows
 from orthocal.losses.average_curves import AverageCurves
 from orthocal.losses.balance import Balance
+from orthocal.values import as_numbers
 
 
 @dataclass(frozen=True, eq=False)
@@ -167,6 +168,19 @@ class Loss(Protocol):
     def at(self, prediction: Floats) -> Loss:
         """The loss with its nuisances taken at this prediction; itself when universally orthogonal."""
         ...
+
+
+def require_loss(loss: Any) -> None:
+    """Something is the loss of some rows."""
+    if not (hasattr(loss, "derivative") and hasattr(loss, "weight") and hasattr(loss, "__len__")):
+        raise OrthocalError(f"`loss` must be a loss, as `orthogonal_loss` returns; it is a {type(loss).__name__}.")
+    require_rows(len(loss))
+
+
+def counted_rows(prediction: Any, loss: Any) -> tuple[Floats, Loss]:
+    """Return predictions, checked, and the loss of the same rows, of those that count."""
+    require_loss(loss)
+    return rows_that_count(as_numbers(prediction, "prediction", len(loss)), loss)
 
 
 def rows_that_count(prediction: Floats, loss: Loss) -> tuple[Floats, Loss]:

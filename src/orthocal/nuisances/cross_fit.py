@@ -2,23 +2,21 @@
 
 from __future__ import annotations
 
-import sys
-from collections.abc import Collection, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import lru_cache
 from typing import Any
 
 import numpy as np
 from joblib import Parallel, delayed
 from sklearn.base import clone, is_classifier
-from threadpoolctl import ThreadpoolController
 
 from orthocal.arrays import Booleans, Floats, Integers
-from orthocal.errors import OrthocalError, require_known_propensity
+from orthocal.errors import OrthocalError, is_number, require_known_propensity, require_mapping
 from orthocal.folds import generator
+from orthocal.formats import listed, shown
 from orthocal.nuisances.class_shares import kept_apart
 from orthocal.nuisances.learners import choose_learners
+from orthocal.nuisances.learnt import Learnt, one_thread, said_of
 from orthocal.nuisances.nuisance import Nuisance
 from orthocal.nuisances.wrapped import fit_weighted
 from orthocal.observations import as_numbers
@@ -121,11 +119,12 @@ def check_given(nuisances: Sequence[Nuisance], given: Mapping[str, Any] | None, 
     """Return the nuisances a user knows, each as an array or a Distribution."""
     names = {name: nuisance for nuisance in nuisances for name in (*nuisance.names, *nuisance.extras)}
     known: dict[str, Any] = {}
-    for name, value in (given or {}).items():
+    require_mapping(given, "nuisances", "numbers, arrays or functions of X")
+    for name, value in ({} if given is None else given).items():
         if name not in names:
-            raise OrthocalError(f"`nuisances` has no use for {name!r}; this effect has {', '.join(names)}.")
+            raise OrthocalError(f"`nuisances` has no use for {shown(name)}; this effect has {listed(names)}.")
         own = names[name]
-        known[name] = known_value(name, own.call(value, X) if callable(value) else own.read(value), n)
+        known[name] = known_value(name, own.call(value, X) if is_function(value) else own.read(value), n)
         if own.is_divisor:
             require_known_propensity(known[name], name)
     for nuisance in nuisances:
@@ -137,36 +136,26 @@ def check_given(nuisances: Sequence[Nuisance], given: Mapping[str, Any] | None, 
     return known
 
 
+def is_function(value: Any) -> bool:
+    """Return whether something is to be called; a class is not."""
+    return callable(value) and not isinstance(value, type)
+
+
 def known_value(name: str, value: Any, n: int) -> Any:
     """Return a number or a column as one finite number per row; a Distribution or a SurvivalCurve as it is."""
     if hasattr(value, "below") or hasattr(value, "survival"):
         if len(value) != n:
             raise OrthocalError(f"`{name}` as given must cover the {n} rows; it covers {len(value)}.")
         return value
-    if np.ndim(value) > 0:
+    is_column = not (np.isscalar(value) or value is None or isinstance(value, Mapping))
+    if is_column:
         return as_numbers(value, name, n)
-    if isinstance(value, bool) or not isinstance(value, int | float | np.number) or not np.isfinite(value):
+    if not is_number(value):
         raise OrthocalError(
-            f"`{name}` as given must be a finite number, an array or a function of X; it is {value!r}. Leave it out to learn it."
+            f"`{name}` as given must be a finite number, an array or a function of X; it is {shown(value)}. Leave it out to "
+            "learn it."
         )
     return np.full(n, float(value))
-
-
-@dataclass(frozen=True, eq=False)
-class Learnt:
-    """A fitted model as a function of features; a number where there was nothing to learn."""
-
-    model: Any
-
-    def __call__(self, features: Floats) -> Floats:
-        """Predict, on one thread."""
-        if isinstance(self.model, float):
-            return np.full(len(features), self.model)
-        with _controller(len(sys.modules)).limit(limits=1):
-            answer = (
-                self.model.predict_proba(features)[:, 1] if is_classifier(self.model) else self.model.predict(features)
-            )
-        return np.asarray(answer, dtype=np.float64)
 
 
 def fit_one(
@@ -199,7 +188,7 @@ def fit_one(
     model = _seeded(model if nuisance.wrap is None else nuisance.wrap(model), seed)
     if is_classifier(model):
         target = target.astype(np.int64)
-    with _said_of(learner, nuisance), _controller(len(sys.modules)).limit(limits=1):
+    with said_of(learner, nuisance), one_thread():
         fit_weighted(model, features[train], target, None if weight is None else weight[train])
     return Learnt(model)
 
@@ -216,27 +205,11 @@ def _fit_and_predict(
 ) -> Floats:
     """One nuisance of one fold; rows are asked about in the same order, for in some learners even that moves the last digit."""
     learnt = fit_one(learner, nuisance, X, fold, k, weight, seed, order)
-    with _said_of(learner, nuisance):
-        return learnt((X if nuisance.features is None else nuisance.features)[order[fold[order] == k]])
-
-
-@contextmanager
-def _said_of(learner: Any, nuisance: Nuisance) -> Iterator[None]:
-    """Say which learner failed at what."""
-    try:
-        yield
-    except (TypeError, ValueError) as error:
-        raise OrthocalError(
-            f"The learner {type(learner).__name__} of nuisance `{nuisance.name}` failed: {str(error).splitlines()[0]} "
-            "Choose another with `learners`, or fix the covariates."
-        ) from error
-
-
-@lru_cache(maxsize=1)
-def _controller(modules: int) -> ThreadpoolController:
-    """Return what limits threads; finding the libraries takes milliseconds, so it is done again only after new imports."""
-    del modules
-    return ThreadpoolController()
+    with said_of(learner, nuisance):
+        answer = learnt((X if nuisance.features is None else nuisance.features)[order[fold[order] == k]])
+        if nuisance.wrap is None and answer.ndim != 1:
+            raise ValueError(f"it answers in the shape {answer.shape} for {len(answer)} rows.")
+        return answer
 
 
 def _seeded(model: Any, seed: int) -> Any:

@@ -8,8 +8,9 @@ from typing import Any
 
 import numpy as np
 
-from orthocal.errors import OrthocalError, require_inside, require_one_of, require_whole
-from orthocal.folds import REPEATS, seed_of
+from orthocal.errors import OrthocalError, is_whole, require_inside, require_one_of, require_whole
+from orthocal.folds import REPEATS, require_seed, seed_of
+from orthocal.formats import listed, shown
 from orthocal.nuisances.nuisance import Nuisance
 from orthocal.nuisances.wrapped import Coarse, Stagewise, Standardised
 
@@ -36,12 +37,14 @@ class Recipe:
 
     def __post_init__(self) -> None:
         require_inside(self.clip, 0, 0.5, "clip")
-        if self.n_jobs == 0:
-            raise OrthocalError("`n_jobs` must not be 0. Use 1 for one fit at a time, -1 for all cores.")
+        if self.n_jobs is not None and not (is_whole(self.n_jobs) and self.n_jobs):
+            raise OrthocalError(
+                f"`n_jobs` must not be 0 and be a whole number; it is {shown(self.n_jobs)}. Use 1 for one fit at a time, -1 for "
+                "all cores."
+            )
         if self.sample is not None:
             require_whole(self.sample, 1, "sample")
-        if isinstance(self.random_state, int | np.integer) and self.random_state < 0:
-            raise OrthocalError(f"`random_state` must not be negative; it is {self.random_state}.")
+        require_seed(self.random_state)
 
     @property
     def seeded(self) -> Recipe:
@@ -114,7 +117,9 @@ def _of_standardised(model: Any) -> Any:
     from sklearn.pipeline import make_pipeline
     from sklearn.preprocessing import StandardScaler
 
-    return make_pipeline(SimpleImputer(strategy="median", add_indicator=True), StandardScaler(), model)
+    return make_pipeline(
+        SimpleImputer(strategy="median", add_indicator=True, keep_empty_features=True), StandardScaler(), model
+    )
 
 
 def forest_learner(nuisance: Nuisance) -> Any:
@@ -169,14 +174,16 @@ def choose_learners(
         own = NAMED_LEARNERS[learners]
         return {n.name: own(n) for n in nuisances} if own else choose_learners(nuisances, None, weighted=weighted)
     if learners is not None and not isinstance(learners, Mapping):
-        raise OrthocalError(f"`learners` must map nuisances or roles to estimators; it is a {type(learners).__name__}.")
+        raise OrthocalError(
+            f"`learners` must map nuisances or roles to estimators; it is a {type(learners).__name__}. Pass a dict."
+        )
     chosen = dict(learners or {})
     names = {nuisance.name: nuisance.role for nuisance in nuisances}
     unknown = [key for key in chosen if key not in names and key not in names.values()]
     if unknown:
         raise OrthocalError(
-            f"`learners` has no use for {unknown[0]!r}. Its keys may be the nuisances {', '.join(names)} "
-            f"or the roles {', '.join(sorted(set(names.values())))}."
+            f"`learners` has no use for {shown(unknown[0])}. Its keys may be the nuisances {listed(names)} "
+            f"or the roles {listed(sorted(set(names.values())), 50)}."
         )
     for key, learner in chosen.items():
         _require_learner(key, learner)
@@ -187,15 +194,15 @@ def choose_learners(
 
 def _require_learner(key: str, learner: Any) -> None:
     """A learner is a scikit-learn estimator, an instance, and gives probabilities if it is a classifier."""
-    from sklearn.base import is_classifier
+    from sklearn.base import BaseEstimator, is_classifier
 
-    if isinstance(learner, type) or not (hasattr(learner, "fit") and hasattr(learner, "get_params")):
-        shown = f"the class {learner.__name__}" if isinstance(learner, type) else repr(learner)
+    if not isinstance(learner, BaseEstimator):
+        what = f"the class {learner.__name__}" if isinstance(learner, type) else shown(learner)
         raise OrthocalError(
-            f"`learners[{key!r}]` must be a scikit-learn estimator, such as Ridge(); it is {shown}. Pass an instance."
+            f"`learners[{shown(key)}]` must be a scikit-learn estimator, such as Ridge(); it is {what}. Pass an instance."
         )
     if is_classifier(learner) and not hasattr(learner, "predict_proba"):
         raise OrthocalError(
-            f"`learners[{key!r}]` must give probabilities; {type(learner).__name__} has no predict_proba. "
+            f"`learners[{shown(key)}]` must give probabilities; {type(learner).__name__} has no predict_proba. "
             "Choose another classifier, or a regressor."
         )

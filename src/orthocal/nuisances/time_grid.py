@@ -10,6 +10,7 @@ import numpy as np
 
 from orthocal.arrays import Booleans, Floats, Integers, RowIndex
 from orthocal.errors import OrthocalError, require_whole
+from orthocal.formats import shown
 
 
 class Histories(NamedTuple):
@@ -76,7 +77,7 @@ def event_grid(time: Floats, event: Booleans, horizon: float, grid: int | Sequen
     if not isinstance(grid, int | np.integer):
         own = np.unique(np.asarray(grid, dtype=np.float64))
         if len(own) == 0 or own[0] <= 0:
-            raise OrthocalError(f"`grid` must be a whole number or positive times; it is {grid!r}.")
+            raise OrthocalError(f"`grid` must be a whole number or positive times; it is {shown(grid)}.")
         return TimeGrid(np.append(own[own < horizon], horizon))
     require_whole(grid, 1, "grid")
     before = time[event & (time <= horizon)]

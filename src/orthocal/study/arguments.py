@@ -10,10 +10,11 @@ import numpy as np
 
 from orthocal.assessment.records import Settings
 from orthocal.effects import EFFECTS, Effect, new_effect
-from orthocal.errors import OrthocalError, require_one_of
+from orthocal.errors import OrthocalError, is_number, require_mapping, require_one_of
+from orthocal.formats import listed, shown
 from orthocal.roles import Roles
 from orthocal.study.arm_predictions import columns_named
-from orthocal.study.columns import named_covariates, require_columns_in
+from orthocal.study.columns import named_covariates, require_columns_in, require_name
 
 if TYPE_CHECKING:
     from orthocal.study.definition import StudyDefinition
@@ -21,12 +22,13 @@ if TYPE_CHECKING:
 
 def roles_of(study: StudyDefinition, there: Sequence[str]) -> Roles:
     """Return which column plays which part, each found by its name among those that are there."""
+    require_mapping(study.nuisances, "nuisances", "numbers, columns, arrays or functions of the covariates")
     known = dict(study.nuisances or {})
     if study.propensity is not None:
         design = study.questions.known_propensities(study.propensity)
         if design.keys() & known.keys():
             raise OrthocalError(
-                f"`propensity` must be given once; it is {study.propensity!r}, and among `nuisances` too."
+                f"`propensity` must be given once; it is {shown(study.propensity)}, and among `nuisances` too."
             )
         known |= design
     predictions = columns_named(study.predictions)
@@ -40,6 +42,9 @@ def roles_of(study: StudyDefinition, there: Sequence[str]) -> Roles:
         "key": study.key,
         "fold": study.folds if isinstance(study.folds, str) else None,
     }
+    for role, name in parts.items():
+        if name is not None or role in ("outcome", "treatment"):
+            require_name(name, role)
     taken = {name: role for role, name in parts.items() if name is not None}
     taken |= {value: name for name, value in known.items() if isinstance(value, str)}
     require_columns_in(there, dict.fromkeys(predictions, "prediction") | taken)
@@ -74,8 +79,24 @@ def require_limits(limits: Any) -> None:
     """Limits of the outcome are two numbers, the lower first."""
     if limits is None:
         return
-    if np.shape(limits) != (2,) or not limits[0] < limits[1]:
-        raise OrthocalError(f"`limits` must be two numbers, the lower first; they are {limits!r}.")
+    is_pair = (
+        isinstance(limits, Sequence | np.ndarray)
+        and np.shape(limits)[:1] == (2,)
+        and all(is_limit(one) for one in limits)
+    )
+    if not (is_pair and limits[0] < limits[1]):
+        raise OrthocalError(f"`limits` must be two numbers, the lower first; they are {shown(limits)}.")
+
+
+def require_named(predictions: Any) -> None:
+    """Predictions of a study are named, as columns or by arm."""
+    if not isinstance(predictions, str | list | tuple | Mapping):
+        raise OrthocalError(f"`predictions` must be a list of columns; it is {shown(predictions)}.")
+
+
+def is_limit(value: Any) -> bool:
+    """Return whether something is a number, or infinite where there is no limit."""
+    return is_number(value) or (isinstance(value, float | np.floating) and bool(np.isinf(value)))
 
 
 def effect_with_arms(effect: str | Effect, arms: Mapping[str, Any]) -> Effect:
@@ -84,14 +105,14 @@ def effect_with_arms(effect: str | Effect, arms: Mapping[str, Any]) -> Effect:
     if not isinstance(effect, str):
         if given:
             raise OrthocalError(
-                f"`arm` and `control` must be left out where `effect` is an object, which names its own; it is {effect!r}."
+                f"`arm` and `control` must be left out where `effect` is an object, which names its own; it is {shown(effect)}."
             )
         return new_effect(effect)
     require_one_of(effect, EFFECTS, "effect")
     known = [one.name for one in fields(EFFECTS[effect])]
     for name in given:
         if name not in known:
-            raise OrthocalError(f"`{name}` must belong to the effect; {effect!r} has {', '.join(known)}.")
+            raise OrthocalError(f"`{name}` must belong to the effect; {shown(effect)} has {listed(known)}.")
     return EFFECTS[effect](**given)  # type: ignore[no-any-return]
 
 

@@ -13,6 +13,7 @@ from orthocal.calibration.effect_models import prediction_of
 from orthocal.effects import CATE
 from orthocal.effects.arm_means import ArmMeans, propensity_of
 from orthocal.errors import OrthocalError, did_you_mean
+from orthocal.formats import listed, shown
 from orthocal.joint_maps import as_prediction_matrix
 
 SAME_SHARE = 1e-6
@@ -32,20 +33,22 @@ def arms_in_order(named: str | Sequence[Any] | None, control: Any, there: Sequen
         All values of the treatment.
     """
     first = 0 if control is None and 0 in there else control
-    listed = ", ".join(repr(one) for one in there)
+    known = listed(map(repr, there))
     if first is None:
-        raise OrthocalError(f"`control` must be named where there are several arms; the treatment has {listed}.")
+        raise OrthocalError(f"`control` must be named where there are several arms; the treatment has {known}.")
     wanted = list(there) if isinstance(named, str) and named == "all" else named
-    if isinstance(wanted, str) or not isinstance(wanted, Sequence | np.ndarray):
-        raise OrthocalError(f"`arms` must be 'all' or a list of values of the treatment; it is {named!r}.")
+    if isinstance(wanted, str) or not isinstance(wanted, Sequence | np.ndarray) or np.ndim(wanted) == 0:
+        raise OrthocalError(f"`arms` must be 'all' or a list of values of the treatment; it is {shown(named)}.")
     for arm in (first, *wanted):
         if arm not in there:
             alike = [one for one in there if str(one) == str(arm)]
             hint = f" Did you mean {alike[0]!r}?" if alike else did_you_mean(str(arm), list(map(str, there)))
-            raise OrthocalError(f"Every arm must occur in the treatment; {arm!r} does not.{hint} There are {listed}.")
+            raise OrthocalError(
+                f"Every arm must occur in the treatment; {shown(arm)} does not.{hint} There are {known}."
+            )
     arms = (first, *dict.fromkeys(arm for arm in wanted if arm != first))
     if len({str(arm) for arm in arms}) < len(arms):
-        raise OrthocalError(f"`arms` must have different names; they are {', '.join(repr(arm) for arm in arms)}.")
+        raise OrthocalError(f"`arms` must have different names; they are {listed(repr(arm) for arm in arms)}.")
     return arms
 
 
@@ -63,20 +66,20 @@ def known_propensities(given: Any, effect: ArmMeans, values: int) -> dict[str, A
     if not isinstance(given, Mapping):
         if is_all and not (isinstance(given, int | float | np.number) and abs(given * len(arms) - 1) < SAME_SHARE):
             raise OrthocalError(
-                f"`propensity` must be given for each arm, as in propensity={{{arms[1]!r}: 0.3, ...}}; as one number for "
-                f"{len(arms)} arms it can only be 1/{len(arms)}, and it is {given!r}."
+                f"`propensity` must be given for each arm, as in propensity={{{shown(arms[1])}: 0.3, ...}}; as one number for "
+                f"{len(arms)} arms it can only be 1/{len(arms)}, and it is {shown(given)}."
             )
         return {propensity_of(arm): 1 / len(arms) if is_all else given for arm in arms}
     unknown = [arm for arm in given if arm not in arms]
     if unknown:
         raise OrthocalError(
-            f"`propensity` must be of the arms {', '.join(map(repr, arms))}; {unknown[0]!r} is none of them."
+            f"`propensity` must be of the arms {listed(map(repr, arms))}; {shown(unknown[0])} is none of them."
         )
     missing, known = [arm for arm in arms if arm not in given], dict(given)
     if len(missing) == 1 and is_all and all(isinstance(value, int | float) for value in given.values()):
         known[missing[0]], missing = 1 - sum(given.values()), []
     if missing:
-        raise OrthocalError(f"`propensity` must be given for every arm; that of {missing[0]!r} is missing.")
+        raise OrthocalError(f"`propensity` must be given for every arm; that of {shown(missing[0])} is missing.")
     return {propensity_of(arm): known[arm] for arm in arms}
 
 
@@ -99,8 +102,8 @@ def matrix_of_arms(given: Any, effect: ArmMeans, rows: Any, name: str) -> Floats
     arms = effect.arms[1:]
     if isinstance(given, str):
         raise OrthocalError(
-            f"Predictions of several arms must name a column for each arm, as in {{{arms[0]!r}: {given!r}, ...}}; "
-            f"{given!r} is one column."
+            f"Predictions of several arms must name a column for each arm, as in {{{shown(arms[0])}: {shown(given)}, ...}}; "
+            f"{shown(given)} is one column."
         )
     if isinstance(given, Mapping):
         _require_every_arm(given, effect, name)
@@ -129,7 +132,7 @@ def _places_of(arms: Sequence[Any], table: Any) -> Any:
     missing = [arm for arm in arms if str(arm) not in texts]
     if missing:
         raise OrthocalError(
-            f"A table of predictions must have a column named as each arm; {missing[0]!r} has none among {', '.join(texts)}."
+            f"A table of predictions must have a column named as each arm; {shown(missing[0])} has none among {listed(texts)}."
         )
     return [texts.index(str(arm)) for arm in arms]
 
@@ -162,19 +165,19 @@ def _require_every_arm(given: Mapping[Any, Any], effect: ArmMeans, name: str) ->
     missing = [arm for arm in effect.arms[1:] if arm not in given]
     if missing:
         raise OrthocalError(
-            f"Every arm must have a prediction; {missing[0]!r} has none in {name!r}. Add its column, or leave the arm out of "
-            "`arms`."
+            f"Every arm must have a prediction; {shown(missing[0])} has none in {shown(name)}. Add its column, or leave the arm "
+            "out of `arms`."
         )
     columns = [one for one in given.values() if isinstance(one, str)]
     twice = next((one for one in columns if columns.count(one) > 1), None)
     if twice is not None:
-        raise OrthocalError(f"Every arm must have a column of its own; {twice!r} is that of two arms.")
+        raise OrthocalError(f"Every arm must have a column of its own; {shown(twice)} is that of two arms.")
     for arm in given:
         if arm == effect.arms[0]:
             raise OrthocalError(
-                f"The control must have no prediction, for effects are predicted against it; {arm!r} is the control."
+                f"The control must have no prediction, for effects are predicted against it; {shown(arm)} is the control."
             )
         if arm not in effect.arms:
             raise OrthocalError(
-                f"Predictions must be of the arms {', '.join(map(repr, effect.arms[1:]))}; {arm!r} is none of them."
+                f"Predictions must be of the arms {listed(map(repr, effect.arms[1:]))}; {shown(arm)} is none of them."
             )

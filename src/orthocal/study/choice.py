@@ -16,6 +16,7 @@ from orthocal.calibrators import Calibrator
 from orthocal.engines.memory import MemoryEngine
 from orthocal.engines.memory_trial import MemoryTrial
 from orthocal.errors import OrthocalError, require_one_of
+from orthocal.formats import shown
 from orthocal.maps import AffineMap, IdentityMap
 from orthocal.study.choice_words import AVERAGE, NO_EFFECT, calibrated_name, verdict_on
 
@@ -192,7 +193,9 @@ def require_names(predictions: Mapping[str, Any]) -> None:
     taken = {AVERAGE, NO_EFFECT, *(calibrated_name(name) for name in predictions)}
     for name in predictions:
         if name in taken:
-            raise OrthocalError(f"A prediction must not be called {name!r}, as another rival is. Give it another name.")
+            raise OrthocalError(
+                f"A prediction must not be called {shown(name)}, as another rival is. Give it another name."
+            )
 
 
 def _constants(trial: MemoryTrial, average: float, settings: Settings) -> Iterator[Entry]:

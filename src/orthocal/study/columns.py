@@ -12,11 +12,10 @@ from narwhals.exceptions import DuplicateError
 
 from orthocal.errors import OrthocalError, did_you_mean
 from orthocal.files.tables import read_table
+from orthocal.formats import listed, shown
 
 ALL = "all"
 """What is said for every column without another part."""
-SHOWN = 30
-"""Columns that a message names."""
 
 
 class MemoryTable:
@@ -60,15 +59,19 @@ class MemoryTable:
         return nw.to_native(self.frame.with_columns(*aligned))
 
 
+def require_name(name: Any, role: str) -> None:
+    """A column is named by a text."""
+    if not isinstance(name, str):
+        raise OrthocalError(f"`{role}` must be the name of a column; it is {shown(name)}.")
+
+
 def require_columns_in(there: Sequence[str], named: Mapping[str, str]) -> None:
     """Every column is there, or the nearest that is gets named."""
     for name, role in named.items():
-        if not isinstance(name, str):
-            raise OrthocalError(f"`{role}` must be the name of a column; it is {name!r}.")
+        require_name(name, role)
         if name not in there:
-            shown = ", ".join(there[:SHOWN]) + (f" and {len(there) - SHOWN} more" if len(there) > SHOWN else "")
-            hint = did_you_mean(name, there) or f" There are {shown}."
-            raise OrthocalError(f"The {role} column must be in the data; {name!r} is not.{hint}")
+            hint = did_you_mean(name, there) or f" There are {listed(there)}."
+            raise OrthocalError(f"The {role} column must be in the data; {shown(name)} is not.{hint}")
 
 
 def named_covariates(
@@ -92,6 +95,8 @@ def named_covariates(
     others = [name for name in there if name not in taken and name not in predictions]
     if exclude is not None and covariates is None:
         covariates = ALL
+    _require_names(covariates, "covariates")
+    _require_names(exclude, "exclude")
     if covariates is None:
         raise OrthocalError(_unnamed(others, known_propensity))
     left_out = [exclude] if isinstance(exclude, str) else list(exclude or ())
@@ -108,21 +113,28 @@ def named_covariates(
     for name in names:
         if name in taken and taken[name] in ("outcome", "treatment", "instrument"):
             raise OrthocalError(
-                f"`covariates` must not name the {taken[name]}; {name!r} is it. Leave it out: it would give the answer away."
+                f"`covariates` must not name the {taken[name]}; {shown(name)} is it. Leave it out: it would give the answer away."
             )
     return tuple(dict.fromkeys(name for name in names if name not in left_out))
 
 
+def _require_names(names: Any, role: str) -> None:
+    """Columns are named one by one; None names none."""
+    if names is not None and not isinstance(names, str | list | tuple):
+        raise OrthocalError(f"`{role}` must be a list of columns; it is {shown(names)}.")
+
+
 def _unnamed(others: Sequence[str], known_propensity: bool) -> str:
-    listed = ", ".join(repr(name) for name in others[:SHOWN]) + (", ..." if len(others) > SHOWN else "")
     none = " With a known propensity, covariates=[] is allowed." if known_propensity else ""
     return (
         "`covariates` must be named: a column measured after treatment, taken for a covariate, biases everything, so none is "
-        f"guessed. Choose among covariates=[{listed}] those measured before treatment.{none}"
+        f"guessed. Choose among covariates=[{listed(map(repr, others), 50)}] those measured before treatment.{none}"
     )
 
 
 def require_no_covariate(holdout: str, covariates: Sequence[str]) -> None:
     """A column that says which rows are held out is no covariate."""
     if holdout in covariates:
-        raise OrthocalError(f"`holdout` must not name a covariate; {holdout!r} is one. Leave it out of the covariates.")
+        raise OrthocalError(
+            f"`holdout` must not name a covariate; {shown(holdout)} is one. Leave it out of the covariates."
+        )

@@ -25,8 +25,9 @@ from orthocal.assessment.robustness import BY_DESIGN, robustness_in_words
 from orthocal.effects.arms import is_binary
 from orthocal.effects.bound import BoundedCATE, tails_nuisance
 from orthocal.engines.memory import MemoryEngine
-from orthocal.errors import OrthocalError, require_one_of
+from orthocal.errors import OrthocalError, is_number, require_one_of
 from orthocal.folds import LEARNERS, row_order
+from orthocal.formats import shown
 from orthocal.losses import Overlap, QuadraticLoss, rows_that_count, without_overlap
 from orthocal.nuisances import Fitted
 from orthocal.nuisances.cross_fit import cross_fit
@@ -42,8 +43,8 @@ def require_bounds(effect: Any) -> None:
     """An effect has bounds under unmeasured confounding."""
     if not hasattr(effect, "bounded"):
         raise OrthocalError(
-            f"Sensitivity to unmeasured confounding must be that of the effect 'cate', for which bounds are known; {effect!r} is "
-            "another. Use effect='cate'."
+            f"Sensitivity to unmeasured confounding must be that of the effect 'cate', for which bounds are known; "
+            f"{shown(effect)} is another. Use effect='cate'."
         )
 
 
@@ -55,6 +56,7 @@ def sensitivities(
     settings: Settings,
 ) -> dict[str, Sensitivity]:
     """Return the analysis of each prediction, of rows in memory; what is learnt again is learnt once for all."""
+    _require_strengths(strengths)
     engine: MemoryEngine = rows.engine
     columns = {name: rows.predicted(given, name) for name, given in predictions.items()}
     ends = {float(strength): bounded_pair(engine.effect, float(strength)) for strength in strengths}
@@ -66,6 +68,13 @@ def sensitivities(
     return {
         name: replace(_analysed(engine, name, own, losses, settings), benchmarks=marks) for name, own in columns.items()
     }
+
+
+def _require_strengths(strengths: Any) -> None:
+    """Strengths of confounding are a few numbers."""
+    is_list = isinstance(strengths, Sequence | np.ndarray) and not isinstance(strengths, str | bytes)
+    if not is_list or np.ndim(strengths) != 1 or not all(is_number(one) for one in strengths):
+        raise OrthocalError(f"`strengths` must be a list of numbers; it is {shown(strengths)}.")
 
 
 def _left_out(name: str, rows: int, settings: Settings) -> Sensitivity:
@@ -85,7 +94,9 @@ def _benchmarked(rows: MemoryStudyRows, benchmarks: Sequence[str] | None) -> lis
     """Return the covariates to leave out in turn: all unless some are named; none where nuisances are known, and stay so."""
     covariates = list(rows.study.roles.covariates)
     if isinstance(benchmarks, str):
-        raise OrthocalError(f"`benchmarks` must be a list of covariates; it is {benchmarks!r}. Pass [{benchmarks!r}].")
+        raise OrthocalError(
+            f"`benchmarks` must be a list of covariates; it is {shown(benchmarks)}. Pass [{shown(benchmarks)}]."
+        )
     for name in benchmarks or ():
         require_one_of(name, covariates, "benchmarks")
     if rows.engine.to_learn[1] and benchmarks:

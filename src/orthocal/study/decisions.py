@@ -13,11 +13,12 @@ from orthocal.assessment.parts import Check
 from orthocal.decisions import Policy, policy
 from orthocal.decisions.people import costs_of, require_spendable
 from orthocal.errors import OrthocalError
+from orthocal.formats import shown
 from orthocal.losses import ArmScores
 from orthocal.observations import as_numbers
 from orthocal.study.choice import require_names
 from orthocal.study.choice_words import calibrated_name
-from orthocal.study.columns import require_columns_in
+from orthocal.study.columns import require_columns_in, require_name
 
 
 def checked_costs(rows: Any, arms: Sequence[Any], settings: Mapping[str, Any]) -> dict[str, Any]:
@@ -26,9 +27,11 @@ def checked_costs(rows: Any, arms: Sequence[Any], settings: Mapping[str, Any]) -
     cost = costs_of(_looked_up(rows, settings["cost"]), arms, rows.count)
     if budget is not None:
         require_spendable(budget, float(np.average(cost.max(axis=1), weights=rows.engine.observations.weight)))
+    if spend is not None:
+        require_name(spend, "spend")
     if spend in rows.study.roles.covariates:
         raise OrthocalError(
-            f"`spend` must not name a covariate, for it is an outcome; {spend!r} is one. Leave it out of the covariates."
+            f"`spend` must not name a covariate, for it is an outcome; {shown(spend)} is one. Leave it out of the covariates."
         )
     return {
         **settings,

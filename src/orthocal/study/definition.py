@@ -13,7 +13,7 @@ from orthocal.assessment.records import Settings
 from orthocal.effects import Effect
 from orthocal.engines.opening import opened
 from orthocal.roles import Roles
-from orthocal.study.arguments import named_predictions, require_limits, roles_of, settings_of
+from orthocal.study.arguments import named_predictions, require_limits, require_named, roles_of, settings_of
 from orthocal.study.auditing import audits
 from orthocal.study.confounding import sensitivities
 from orthocal.study.memory_rows import MemoryStudyRows
@@ -61,6 +61,7 @@ class StudyDefinition:
             object.__setattr__(self, "predictions", (self.predictions,))
         Settings(level=self.level, tolerance=self.tolerance)
         require_limits(self.limits)
+        require_named(self.predictions)
         _ = self.questions, self.rows.engine
 
     def __repr__(self) -> str:

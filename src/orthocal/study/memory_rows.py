@@ -8,6 +8,7 @@ from collections.abc import Mapping, Sequence
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
+import narwhals as nw
 import numpy as np
 
 from orthocal.arrays import Booleans, Floats, Labels
@@ -18,13 +19,14 @@ from orthocal.calibrators import Calibrator, new_calibrator
 from orthocal.calibrators.within import GroupsWithin, groups_within, require_within
 from orthocal.engines.memory import MemoryEngine
 from orthocal.engines.protocol import held_out, require_share
-from orthocal.errors import HonestyWarning, OrthocalError, require_whole
+from orthocal.errors import HonestyWarning, OrthocalError, require_mapping, require_whole
+from orthocal.formats import shown
 from orthocal.group_maps import GroupMap, predict_within
 from orthocal.maps import Map
 from orthocal.nuisances.learners import Recipe, choose_learners
-from orthocal.observations import as_groups, as_labels, as_numbers, observe
+from orthocal.observations import as_groups, as_labels, as_numbers, observe, warn_of_other_order
 from orthocal.study.checks import StudyEvidence, checks_of_data, checks_of_map, checks_of_prediction, checks_of_verdict
-from orthocal.study.columns import MemoryTable, require_columns_in, require_no_covariate
+from orthocal.study.columns import MemoryTable, require_columns_in, require_name, require_no_covariate
 
 if TYPE_CHECKING:
     from orthocal.study.definition import StudyDefinition
@@ -34,7 +36,7 @@ class MemoryStudyRows:
     """Rows in memory."""
 
     def __init__(self, study: StudyDefinition) -> None:
-        if study.sample is not None or study.exact:
+        if study.sample is not None or study.exact is not False:
             raise OrthocalError("`sample` and `exact` must be left out in memory, where all rows are used, exactly.")
         self.study, self.table = study, MemoryTable(study.data)
         self.columns, self.count = self.table.columns, len(self.table)
@@ -46,6 +48,7 @@ class MemoryStudyRows:
     def treatment_values(self) -> list[Any]:
         """The different values of the treatment."""
         name = self.study.treatment
+        require_name(name, "treatment")
         require_columns_in(self.columns, {name: "treatment"})
         found: list[Any] = np.unique(as_labels(self.table.column(name), name, self.count)).tolist()
         return found
@@ -93,7 +96,7 @@ class MemoryStudyRows:
             "instrument" in name for name in (*(n.name for n in learnt), *given)
         ):
             raise OrthocalError(
-                f"`instrument` must go with an effect that has a use for it; {study.estimand!r} has none. Leave it out."
+                f"`instrument` must go with an effect that has a use for it; {shown(study.estimand)} has none. Leave it out."
             )
         return engine
 
@@ -107,8 +110,8 @@ class MemoryStudyRows:
         values = np.unique(labels)
         if len(values) == 2 and not set(values.tolist()) <= {0, 1} and self.study.roles.nuisances:
             raise OrthocalError(
-                f"`instrument` must be 0 and 1 where nuisances are known, so that it is clear of what; {name!r} has "
-                f"{values.tolist()[0]!r} and {values.tolist()[1]!r}. Recode it."
+                f"`instrument` must be 0 and 1 where nuisances are known, so that it is clear of what; {shown(name)} has "
+                f"{shown(values.tolist()[0])} and {shown(values.tolist()[1])}. Recode it."
             )
         return (
             labels
@@ -126,15 +129,19 @@ class MemoryStudyRows:
             return as_numbers(self.table.column(given), given, self.count)
         if any(callable(one) for one in (given, getattr(given, "effect", None), getattr(given, "predict", None))):
             return self.engine.predicted(given)
+        warn_of_other_order(data=nw.to_native(self.table.frame), **{str(name): given})
         return as_numbers(given, name, self.count)
 
     def subgroups(self, by: Any) -> dict[str, Labels]:
         """Return subgroups by name."""
         if not isinstance(by, Mapping | list | tuple):
-            raise OrthocalError(f"`by` must name columns, or map names to labels; it is a {type(by).__name__}.")
+            raise OrthocalError(
+                f"`by` must name columns, or map names to labels; it is {shown(by)}. Pass a list or a dict."
+            )
         if not isinstance(by, Mapping):
             require_columns_in(self.columns, dict.fromkeys(by, "subgroup"))
             by = {name: self.table.column(name) for name in by}
+        require_mapping(by, "by", "labels of subgroups")
         return {name: as_groups(values, name, self.count) for name, values in by.items()}
 
     def groups_within(self, within: Any) -> GroupsWithin:

@@ -19,6 +19,7 @@ from orthocal.decisions import Policy
 from orthocal.effects import Effect
 from orthocal.engines.memory import require_scores
 from orthocal.errors import OrthocalError
+from orthocal.formats import shown
 from orthocal.study.arguments import effect_with_arms, named_predictions
 from orthocal.study.calibrating import about_map, calibrated
 from orthocal.study.calibration import Calibration
@@ -125,7 +126,7 @@ class OneContrast:
             given if isinstance(given, str) else place for given, place in ((one, "first"), (other, "second"))
         )
         if names[0] == names[1]:
-            raise OrthocalError(f"Two different predictions must be compared; both are {names[0]!r}.")
+            raise OrthocalError(f"Two different predictions must be compared; both are {shown(names[0])}.")
         rows = self.study.rows
         first, second = (rows.predicted(given, name) for given, name in zip((one, other), names, strict=True))
         return cast("Comparison", rows.engine.compare(first, second, settings, names))

@@ -16,6 +16,7 @@ from orthocal.calibrators import Calibrator
 from orthocal.calibrators.within import GroupsWithin
 from orthocal.engines.protocol import PartitionedTable, require_share
 from orthocal.errors import OrthocalError
+from orthocal.formats import listed, shown
 from orthocal.maps import Map
 from orthocal.nuisances.learners import Recipe
 from orthocal.study.checks import checks_of_verdict
@@ -67,7 +68,7 @@ class PartitionedStudyRows:
             require_columns_in(self.columns, {given: "prediction"})
             return given
         raise OrthocalError(
-            f"Predictions must be a column {self.table.place}; {name!r} is a {type(given).__name__}. Add them to the table "
+            f"Predictions must be a column {self.table.place}; {shown(name)} is a {type(given).__name__}. Add them to the table "
             "first, for a model of Dask by frame.assign(tau=frame[names].map_partitions(model.predict))."
         )
 
@@ -77,13 +78,15 @@ class PartitionedStudyRows:
             raise OrthocalError(
                 f"`by` must name columns {self.table.place}; it is a mapping. Add the subgroups to the table."
             )
+        if not isinstance(by, list | tuple):
+            raise OrthocalError(f"`by` must name columns; it is {shown(by)}. Pass a list.")
         require_columns_in(self.columns, dict.fromkeys(by, "subgroup"))
         return {name: name for name in by}
 
     def groups_within(self, within: Any) -> GroupsWithin:
         """Refuse: groups are shifted and tested in memory."""
         raise OrthocalError(
-            f"`within` must have rows in memory; it is {within!r}, and this study's are {self.table.place}. Take a "
+            f"`within` must have rows in memory; it is {shown(within)}, and this study's are {self.table.place}. Take a "
             f"sample: Study({self.table.sampling}, ...)."
         )
 
@@ -178,9 +181,7 @@ class PartitionedStudyRows:
 
     def with_columns(self, columns: Mapping[str, Any]) -> Any:
         """Refuse: columns of several arms are computed in memory."""
-        raise OrthocalError(
-            f"{', '.join(columns)} must be computed in memory; this study's rows are {self.table.place}."
-        )
+        raise OrthocalError(f"{listed(columns)} must be computed in memory; this study's rows are {self.table.place}.")
 
     @property
     def treatment_values(self) -> list[Any]:

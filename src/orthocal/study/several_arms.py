@@ -18,6 +18,7 @@ from orthocal.calibrators.within import GroupsWithin
 from orthocal.decisions import Policy
 from orthocal.effects.arm_means import ArmMeans
 from orthocal.errors import OrthocalError
+from orthocal.formats import shown
 from orthocal.losses import ArmScores
 from orthocal.study.arm_predictions import (
     arms_in_order,
@@ -51,10 +52,10 @@ class SeveralArms:
         for name in ("arm", "instrument"):
             if getattr(study, name) is not None:
                 raise OrthocalError(
-                    f"`{name}` must be left out where there are several arms; it is {getattr(study, name)!r}."
+                    f"`{name}` must be left out where there are several arms; it is {shown(getattr(study, name))}."
                 )
         if study.effect != "cate":
-            raise OrthocalError(f"`effect` must be 'cate' where there are several arms; it is {study.effect!r}.")
+            raise OrthocalError(f"`effect` must be 'cate' where there are several arms; it is {shown(study.effect)}.")
 
     @cached_property
     def estimand(self) -> ArmMeans:
@@ -104,7 +105,7 @@ class SeveralArms:
     def groups_named(self, within: Any) -> GroupsWithin:
         """Refuse: subgroups are tested and shifted for one contrast."""
         raise OrthocalError(
-            f"`within` must go with one contrast; it is {within!r}, and there are several arms. Study each with `arm`."
+            f"`within` must go with one contrast; it is {shown(within)}, and there are several arms. Study each with `arm`."
         )
 
     def assess(self, prediction: Any, settings: Settings, redraws: int) -> Any:
@@ -231,12 +232,12 @@ class SeveralArms:
             return {given: self._by_name(given)}, True
         if given is None or (isinstance(given, list | tuple) and not len(given)):
             raise OrthocalError(
-                f"`prediction` must be given where the study names none. Pass {{{self.arms[0]!r}: a column, ...}}."
+                f"`prediction` must be given where the study names none. Pass {{{shown(self.arms[0])}: a column, ...}}."
             )
         if isinstance(given, list | tuple) and all(isinstance(one, str) for one in given):
             raise OrthocalError(
-                f"Predictions of several arms must say which column is of which arm, as in {{{self.arms[0]!r}: "
-                f"{given[0]!r}, ...}}; they are a list."
+                f"Predictions of several arms must say which column is of which arm, as in {{{shown(self.arms[0])}: "
+                f"{shown(given[0])}, ...}}; they are a list."
             )
         return predictions_by_model(given, self.arms)
 
@@ -260,4 +261,4 @@ class SeveralArms:
 
 def _require_no_redraws(redraws: int) -> None:
     if redraws != 0:
-        raise OrthocalError(f"`redraws` must be 0 where there are several arms; it is {redraws!r}.")
+        raise OrthocalError(f"`redraws` must be 0 where there are several arms; it is {shown(redraws)}.")

@@ -21,9 +21,10 @@ class Study(StudyDefinition):
 
     Parameters
     ----------
-    data : table (pandas, polars, pyarrow), path, folder or pattern of files, DuckDB relation or dask.dataframe
-        One row per person; files are .csv, .csv.gz, .parquet or .duckdb. Folders, patterns, relations and files larger than a quarter of the memory are read in chunks. There,
-        and on Dask, the same calls work; what has no summary form is refused.
+    data : table (pandas, polars, pyarrow), path, folder or pattern of files, DuckDB relation, Dask or Spark frame
+        One row per person; files are .csv, .csv.gz, .parquet or .duckdb. Folders, patterns, relations and files larger than a
+        quarter of the memory are read in chunks. There, on Dask and on Spark the same calls work; what has no summary form is
+        refused.
     outcome, treatment : str
         Columns.
     covariates : list of str or "all"

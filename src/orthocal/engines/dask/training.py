@@ -12,8 +12,8 @@ from orthocal.engines.partitioned.partition_loss import Job, fold_of, observed
 from orthocal.engines.partitioned.training import nuisances_to_learn
 from orthocal.errors import OrthocalError, UnavailableError
 from orthocal.nuisances import Nuisance
-from orthocal.nuisances.cross_fit import Learnt
 from orthocal.nuisances.learners import choose_learners
+from orthocal.nuisances.learnt import Learnt
 from orthocal.nuisances.nuisance import Trained, trained
 from orthocal.nuisances.wrapped import Standardised
 

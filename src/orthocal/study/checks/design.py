@@ -9,8 +9,8 @@ from orthocal.arrays import Booleans, Floats, Integers, group_sums
 from orthocal.assessment.parts import Check
 from orthocal.effects.censored import CURVES, MOST_LOST, WELL_FOLLOWED, share_lost
 from orthocal.effects.late import arm_contrast
-from orthocal.formats import number
-from orthocal.study.checks.evidence import FAILED, WARNING, StudyEvidence, listed, passed
+from orthocal.formats import listed, number
+from orthocal.study.checks.evidence import FAILED, WARNING, StudyEvidence, passed
 
 MOST_CLIPPED = {FAILED: 0.2, WARNING: 0.05}
 LEAST_EFFECTIVE = {FAILED: 0.1, WARNING: 0.3}

@@ -14,6 +14,7 @@ from orthocal.losses import Overlap
 from orthocal.observations import Observations, encode
 from orthocal.study.arm_predictions import columns_named
 from orthocal.study.columns import MemoryTable
+from orthocal.values import series_values
 
 if TYPE_CHECKING:
     from orthocal.study.definition import StudyDefinition
@@ -97,8 +98,9 @@ class StudyEvidence:
             if name in taken:
                 continue
             series = self.table.frame[name]
-            if series.dtype.is_integer() or not (series.dtype.is_numeric() or series.dtype.is_temporal()):
-                found[name] = np.asarray(series.to_numpy())
+            other = series.dtype.is_numeric() or series.dtype.is_temporal() or series.dtype.is_nested()
+            if series.dtype.is_integer() or not other:
+                found[name] = series_values(series)
         return found
 
 
@@ -125,10 +127,3 @@ def same_column(columns: Floats, values: Floats) -> int | None:
     """Return the column that holds the same numbers, if there is one."""
     size = SAME * float(np.abs(values).max())
     return next((place for place, column in enumerate(columns.T) if (np.abs(column - values) <= size).all()), None)
-
-
-def listed(names: Any, most: int = 5) -> str:
-    """Return names by comma, the first few and how many more there are."""
-    names = list(names)
-    more = f" and {len(names) - most} more" if len(names) > most else ""
-    return ", ".join(map(str, names[:most])) + more

@@ -9,7 +9,8 @@ from scipy.stats import rankdata
 
 from orthocal.arrays import Floats, Labels
 from orthocal.assessment.parts import Check
-from orthocal.study.checks.evidence import FAILED, WARNING, StudyEvidence, largest_correlation, listed, passed
+from orthocal.formats import listed
+from orthocal.study.checks.evidence import FAILED, WARNING, StudyEvidence, largest_correlation, passed
 
 GIVEN_AWAY = 0.99
 """Out-of-fold R2 or AUC of one covariate, above which it gives outcome or treatment away."""

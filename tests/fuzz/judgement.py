@@ -1,0 +1,110 @@
+"""What counts as good: a finite result or a good sentence, no leaked warning, and inputs as they were."""
+
+import re
+import signal
+import threading
+import traceback
+import warnings
+from collections.abc import Mapping
+
+import numpy as np
+
+from orthocal import AlignmentWarning, HonestyWarning, OrthocalError, OverlapWarning, SkewWarning
+
+OURS = (AlignmentWarning, HonestyWarning, OverlapWarning, SkewWarning)
+LONGEST = 300
+"""Characters of a sentence."""
+SECONDS = 30
+"""After which a case hangs."""
+
+
+class Hangs(BaseException):
+    """A case takes too long."""
+
+
+def sentence_problem(text):
+    """Return what is wrong with a sentence, if anything: it names something, says what is wrong, and is not long."""
+    if len(text) > LONGEST:
+        return f"a sentence of {len(text)} characters: {text}"
+    if "\n" in text:
+        return f"more than one line: {text!r}"
+    if not re.search(r"[.?]$", text):
+        return f"no sentence: {text!r}"
+    if not re.search(r"`|'|\bmust\b|\d|data file|map file|--\w", text):
+        return f"it names nothing: {text!r}"
+    return None
+
+
+def not_finite(value, path="result"):
+    """Return where a result holds a number that is not finite, or None."""
+    if isinstance(value, float | np.floating):
+        return None if np.isfinite(value) else f"{path} is {value}"
+    if isinstance(value, np.ndarray):
+        return None if value.dtype.kind != "f" or np.isfinite(value).all() else f"{path} is not finite"
+    if isinstance(value, Mapping):
+        return next((bad for key, one in value.items() if (bad := not_finite(one, f"{path}[{key!r}]"))), None)
+    if isinstance(value, list | tuple):
+        return next((bad for k, one in enumerate(value) if (bad := not_finite(one, f"{path}[{k}]"))), None)
+    return None
+
+
+def fingerprint(value):
+    """Return something that changes when a value is modified."""
+    if isinstance(value, np.ndarray):
+        return value.dtype.str, value.shape, repr(value.tolist()) if value.dtype.kind == "O" else value.tobytes()
+    if isinstance(value, Mapping):
+        return tuple((repr(key), fingerprint(one)) for key, one in value.items())
+    if isinstance(value, str | int | float | list | tuple | set) or hasattr(value, "columns"):
+        try:
+            return repr(value)
+        except (TypeError, ValueError):  # of thousands of digits, or of lists of objects in pandas
+            return None
+    return None
+
+
+def judged(call, inputs=(), *, finite=lambda result: None):
+    """Return what is wrong with a call, or None: its result, sentence, warnings, and what it did to its inputs."""
+    before = [fingerprint(one) for one in inputs]
+    problem = None
+    with warnings.catch_warnings(record=True) as said, Bounded():
+        warnings.simplefilter("always")
+        try:
+            problem = finite(call())
+        except OrthocalError as error:
+            problem = sentence_problem(str(error))
+        except Hangs:
+            problem = f"it takes more than {SECONDS} seconds"
+        except Exception as error:  # noqa: BLE001
+            problem = described(error)
+    leaked = [one for one in said if not issubclass(one.category, (*OURS, FutureWarning))]
+    if problem is None and leaked:
+        one = leaked[0]
+        problem = f"{one.category.__name__} leaks: {one.message} at {one.filename}:{one.lineno}"
+    if problem is None and before != [fingerprint(one) for one in inputs]:
+        problem = "an input was modified"
+    return problem
+
+
+def described(error):
+    """Return the kind of an error, and where it comes from."""
+    frames = [frame for frame in traceback.extract_tb(error.__traceback__) if "/orthocal/" in frame.filename]
+    where = f" at {frames[-1].filename.rpartition('/orthocal/')[2]}:{frames[-1].lineno}" if frames else ""
+    return f"{type(error).__name__}: {str(error)[:200]}{where}"
+
+
+class Bounded:
+    """Have work that hangs raise, where signals can be had."""
+
+    def __enter__(self):
+        self.active = threading.current_thread() is threading.main_thread()
+        if self.active:
+            self.old = signal.signal(signal.SIGALRM, self.stop)
+            signal.alarm(SECONDS)
+
+    def stop(self, *_):
+        raise Hangs
+
+    def __exit__(self, *_):
+        if self.active:
+            signal.alarm(0)
+            signal.signal(signal.SIGALRM, self.old)
