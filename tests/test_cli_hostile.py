@@ -108,7 +108,7 @@ def test_what_is_no_file_of_rows_is_said(here, capsys):
     os.mkfifo("pipe.csv")
     (here / "folder.csv").mkdir()
     assert "must be a file; it is a pipe or device" in refused(capsys, *assess("pipe.csv"))
-    assert "must be a file; it is a folder" in refused(capsys, *assess("folder.csv"))
+    assert "must be a table, a folder of them or a pattern; no file is there" in refused(capsys, *assess("folder.csv"))
     assert "must be a file; it is a folder" in refused(
         capsys, "apply", "map.json", "folder.csv", "--prediction", "tau", "--out", "n.csv"
     )

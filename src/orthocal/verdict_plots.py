@@ -16,6 +16,9 @@ from orthocal.errors import OrthocalError
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
+LONGEST = 30
+"""Letters of a name beside a picture."""
+
 
 def calibration_errors(verdicts: Mapping[str, Assessment], ax: Axes | None = None) -> Axes:
     """Draw the calibration error of each verdict with its interval beside the tolerance, and its status in words.
@@ -30,7 +33,7 @@ def calibration_errors(verdicts: Mapping[str, Assessment], ax: Axes | None = Non
         ax.plot(verdict.interval, [place, place], color=colour, linewidth=2.2, solid_capstyle="butt")
         ax.plot([verdict.error], [place], marker="o", markersize=7, color=colour, markerfacecolor=face)
         ax.text(1.02, place, verdict.status, transform=ax.get_yaxis_transform(), va="center", color=colour)
-    ax.set_yticks(range(len(found)), names)
+    ax.set_yticks(range(len(found)), [name if len(name) <= LONGEST else f"{name[: LONGEST - 1]}…" for name in names])
     ax.set(ylim=(-0.6, len(found) - 0.4), xlabel=f"calibration error ({found[0].unit})")
     end = max(max(verdict.interval[1], verdict.tolerance) for verdict in found)
     ax.set_xlim(-0.04 * end, 1.05 * end)  # so that a mark at 0 is whole

@@ -48,7 +48,7 @@ from orthocal.assessment.sweeps import (
 )
 from orthocal.assessment.tolerance import Tolerance, usual_tolerance
 from orthocal.assessment.value import decision_value
-from orthocal.errors import OrthocalError
+from orthocal.errors import OrthocalError, require_positive_mass
 from orthocal.folds import generator
 from orthocal.losses import Loss, Overlap, require_loss, rows_that_count, without_overlap
 from orthocal.observations import as_groups, as_numbers
@@ -182,6 +182,8 @@ def judge(
     units, mass, ends = known["units"], known["mass"], known["ends"]
     if units < 2:
         raise OrthocalError(f"A verdict must rest on at least two rows, or clusters; there is {units}. Use more data.")
+    if mass is not None:
+        require_positive_mass(mass.value)
     rng, level, like = generator(settings.random_state), settings.level, rows.like
     is_constant = is_nearly_constant(ends)
     found = answered(rows, _stages(rows, replace(settings, bins=1) if is_constant else settings, mass, rng))

@@ -50,7 +50,6 @@ def mean_mass(rows: Rows) -> Stage[MeanMass | None]:
         _, (mass, weight) = merged((yield _cluster_masses))
         sums = _moments(mass, weight)
     units, total, held, square, cross, weights = sums.tolist()
-    require_positive_mass(total)
     mean = total / held
     squares = max(square - 2 * mean * cross + mean**2 * weights, 0.0)
     return MeanMass(mean, float(np.sqrt(squares * units / max(units - 1, 1))) / held, held, int(units))

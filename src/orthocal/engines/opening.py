@@ -49,12 +49,16 @@ def _of_spark(data: Any) -> PartitionedTable | None:
 def why_local(data: str | Path) -> str:
     """Return why files are to be read in chunks; nothing where memory is large enough."""
     path = Path(data)
-    if path.is_file() and path.suffix != ".duckdb":
+    try:
+        is_file, is_folder = path.is_file(), path.is_dir()
+    except OSError:  # a name that no file can have, which whoever reads it says
+        return ""
+    if is_file and path.suffix != ".duckdb":
         size = path.stat().st_size
         return f"{path} has {size / 1e9:.1f} GB, more than a quarter of the memory" if size > SHARE * memory() else ""
-    if path.is_file():
+    if is_file:
         return f"{path} is a DuckDB file"
-    return f"{path} is not a single file" if path.is_dir() or set("*?[") & set(str(data)) else ""
+    return f"{path} is not a single file" if is_folder or set("*?[") & set(str(data)) else ""
 
 
 SHARE = 0.25
