@@ -251,6 +251,8 @@ def test_on_dask_the_answer_is_that_of_memory(trial, method):
     here = Study(trial, **roles).calibrate("tau", method, holdout="later", by="sex", cost=0.2)
     there = Study(frame, **roles, exact=True).calibrate("tau", method, holdout="later", by="sex", cost=0.2)
     one, two = dict(numbers(here.to_dict())), dict(numbers(there.to_dict()))
+    in_memory = {f"/{when}/sensitivity/{what}" for when in ("before", "after") for what in ("error", "average")}
+    one = {name: value for name, value in one.items() if name not in in_memory}  # strengths of a confounder need rows
     assert one.keys() == two.keys()
     np.testing.assert_allclose(list(one.values()), list(two.values()), rtol=1e-8, atol=1e-10)
     assert here.recommendation.action == there.recommendation.action
@@ -262,7 +264,6 @@ def test_what_has_no_summary_form_is_refused_on_dask(trial):
     study = Study(dd.from_pandas(trial, npartitions=2), **{**ROLES, "learners": None}, sample=1000)
     for ask, message in [
         (study.checks, "`checks` must have rows in memory"),
-        (lambda: study.calibrate("tau", "platt"), "it is 'platt', which needs rows in memory"),
         (lambda: study.calibrate("tau", "linear", redraws=1), "`redraws` must be 0 on Dask"),
         (lambda: study.assess("tau", redraws=1), "`redraws` must be 0 on Dask"),
         (lambda: study.assess({"own": trial["tau"]}), "Predictions must be a column on Dask"),

@@ -59,6 +59,10 @@ class MemoryTable:
         return nw.to_native(self.frame.with_columns(*aligned))
 
 
+MOST_LISTED = 2000
+"""Letters of a list of columns that is there to be pasted."""
+
+
 def require_name(name: Any, role: str) -> None:
     """A column is named by a text."""
     if not isinstance(name, str):
@@ -128,7 +132,7 @@ def _unnamed(others: Sequence[str], known_propensity: bool) -> str:
     none = " With a known propensity, covariates=[] is allowed." if known_propensity else ""
     return (
         "`covariates` must be named: a column measured after treatment, taken for a covariate, biases everything, so none is "
-        f"guessed. Choose among covariates=[{listed(map(repr, others), 50)}] those measured before treatment.{none}"
+        f"guessed. Choose among covariates=[{listed(map(repr, others), MOST_LISTED)}] those measured before treatment.{none}"
     )
 
 
