@@ -2,6 +2,7 @@
 
 import itertools
 import json
+from dataclasses import replace
 
 import numpy as np
 import pandas as pd
@@ -10,6 +11,7 @@ from matplotlib import pyplot as plt
 from scipy.optimize import linprog
 from sklearn.linear_model import LinearRegression
 
+import orthocal
 from orthocal import CATE, BoundedCATE, OrthocalError, Study
 from orthocal.assessment.loss_pair import LossPair
 from orthocal.assessment.omitted_variable import (
@@ -472,3 +474,20 @@ def test_the_command_line_refuses_before_it_learns(tmp_path, monkeypatch, capsys
     columns = ["--outcome", "y", "--treatment", "got", "--covariates", "a,b", "--prediction", "tau"]
     assert run("assess", "rows.csv", *columns, "--effect", "catt", "--sensitivity") == 2
     assert "must be that of the effect 'cate'" in capsys.readouterr().err
+
+
+def test_a_page_takes_one_analysis_or_several(found, tmp_path):
+    verdict = study_of(table_of()).assess("tau")
+    pages = []
+    for name, given in {"one": found, "several": {"tau": found}}.items():
+        orthocal.report(verdict, tmp_path / f"{name}.html", sensitivity=given)
+        pages.append((tmp_path / f"{name}.html").read_text(encoding="utf-8"))
+    assert pages[0] == pages[1]
+
+
+def test_a_benchmark_that_its_strength_does_not_explain_says_so(found):
+    weak = replace(found, benchmarks=tuple(replace(one, outcome=0.0, change=1.0) for one in found.benchmarks))
+    assert str(weak).count("more than this strength allows") == 2
+    assert "more than this strength allows" not in str(
+        replace(found, benchmarks=tuple(replace(one, change=0.0) for one in found.benchmarks))
+    )

@@ -61,7 +61,10 @@ def _value_figures(found: Sensitivity) -> list[Figure]:
 
 def _benchmark(found: Sensitivity, one: Benchmark) -> Figure:
     bounds = found.at(one.outcome, one.treatment)["average"]
+    low, high = bounds.interval
     moved = f"average effect {between(bounds.interval)}; leaving it out changes that by {number(one.change)}"
+    if abs(one.change) > (high - low) / 2:
+        moved += ", more than this strength allows: the learners miss how it matters"
     return Figure(f"  as strong as {one.covariate}", f"outcome {one.outcome:.1%}, treatment {one.treatment:.1%}", moved)
 
 

@@ -45,7 +45,7 @@ def report(
     *,
     title: str = TITLE,
     how: Mapping[str, str] | None = None,
-    sensitivity: Mapping[str, Sensitivity] | None = None,
+    sensitivity: Sensitivity | Mapping[str, Sensitivity] | None = None,
     since: str | Path | Mapping[str, Any] | None = None,
 ) -> None:
     """Write one self-contained HTML page: the answer first, then pictures, figures, and how to repeat it.
@@ -62,8 +62,8 @@ def report(
     title : str
     how : mapping of str to str, optional
         What else another person needs in order to repeat it, such as the file the data came from.
-    sensitivity : mapping of str to Sensitivity, optional
-        By prediction, from `Study.sensitivity`: each becomes a section with its picture.
+    sensitivity : Sensitivity, or mapping of str to Sensitivity, optional
+        From `Study.sensitivity`: each becomes a section with its picture.
     since : str, Path or mapping, optional
         An earlier `assessment.json`, or what `to_dict` returned then: the page shows its figures beside those of now.
 
@@ -79,7 +79,8 @@ def report(
     '<!DOCTYPE html>'
     """
     page = report_page(assessments, title, how, since)
-    more = tuple(sensitivity_section(one, place) for place, one in enumerate((sensitivity or {}).values()))
+    given = sensitivity if isinstance(sensitivity, Mapping) else {} if sensitivity is None else {"": sensitivity}
+    more = tuple(sensitivity_section(one, place) for place, one in enumerate(given.values()))
     write_text(Path(path), render(replace(page, sections=(*page.sections[:-1], *more, page.sections[-1]))))
 
 
