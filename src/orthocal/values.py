@@ -49,9 +49,7 @@ def as_double(value: Any) -> float:
 
 def as_labels(values: Any, name: str, n: int | None = None) -> Labels:
     """Return one column of labels: numbers, booleans or strings, none missing."""
-    column = _vector(values, name, n)
-    if column.dtype.kind in "cV":
-        raise OrthocalError(f"`{name}` must hold numbers, text or truth values; it holds {column.dtype}. Recode it.")
+    column = _comparable(_vector(values, name, n), name)
     if column.dtype.kind == "f":
         require_finite(column, name)
     elif column.dtype.kind == "O":
@@ -68,10 +66,17 @@ MISSING = "missing"
 
 def as_groups(values: Any, name: str, n: int | None = None) -> Labels:
     """Return one column of subgroups: numbers, in which NaN is missing, or text, in which missing rows are called so."""
-    column = _vector(values, name, n)
+    column = _comparable(_vector(values, name, n), name)
     if column.dtype.kind != "O":
         return column
     return one_kind_of_labels([MISSING if is_missing(value) else value for value in column.tolist()], name)
+
+
+def _comparable(column: Labels, name: str) -> Labels:
+    """Refuse what is neither equal nor in order."""
+    if column.dtype.kind in "cV" or any(isinstance(value, complex) for value in column[:1].tolist()):
+        raise OrthocalError(f"`{name}` must hold numbers, text or truth values; it holds {column.dtype}. Recode it.")
+    return column
 
 
 def _vector(values: Any, name: str, n: int | None) -> Labels:

@@ -48,7 +48,7 @@ from orthocal.assessment.sweeps import (
 )
 from orthocal.assessment.tolerance import Tolerance, usual_tolerance
 from orthocal.assessment.value import decision_value
-from orthocal.errors import OrthocalError, require_positive_mass
+from orthocal.errors import SMALLEST, OrthocalError, require_positive_mass
 from orthocal.folds import generator
 from orthocal.losses import Loss, Overlap, require_loss, rows_that_count, without_overlap
 from orthocal.observations import as_groups, as_numbers
@@ -238,7 +238,7 @@ def judge(
     }
     numbers["status"] = status_of(numbers)
     numbers["rows_needed"] = None
-    if numbers["status"] == INCONCLUSIVE and not is_constant:
+    if numbers["status"] == INCONCLUSIVE and not is_constant and tolerance.value > SMALLEST:  # none would do at 0
         numbers["rows_needed"] = rows_to_meet(bins.sized, tolerance.value, level, count)
     return Assessment(**numbers, verdict=verdict(numbers), origin=getattr(like, "origin", None))
 

@@ -12,6 +12,7 @@ from scipy.stats import t as t_distribution
 
 from orthocal.arrays import Floats, Labels
 from orthocal.assessment.audit_records import EVERYONE, Audit, AuditedCell
+from orthocal.assessment.limits import MOST_DRAWS
 from orthocal.calibrators.cells import CellFamily, CellMoments, Residuals, families
 from orthocal.calibrators.histogram import uniform_mass_edges
 from orthocal.calibrators.skewness import Skewed, believed_skewness, cautious, clearly_skewed, skewed_all
@@ -88,7 +89,7 @@ class AuditPlan(NamedTuple):
     def require_sense(self) -> None:
         """Settings lie where they make sense."""
         require_whole(self.bins, 1, "bins")
-        require_whole(self.draws, 1, "draws")
+        require_whole(self.draws, 1, "draws", MOST_DRAWS)
         require_inside(self.level, 0, 1, "level")
         require_at_least(self.smallest, 2, "smallest")
 

@@ -14,6 +14,9 @@ from orthocal.formats import listed, shown
 from orthocal.nuisances.nuisance import Nuisance
 from orthocal.nuisances.wrapped import Coarse, Stagewise, Standardised
 
+MOST_ROWS = 10**12
+"""That a sample can have."""
+
 
 @dataclass(frozen=True)
 class Recipe:
@@ -43,7 +46,7 @@ class Recipe:
                 "all cores."
             )
         if self.sample is not None:
-            require_whole(self.sample, 1, "sample")
+            require_whole(self.sample, 1, "sample", MOST_ROWS)
         require_seed(self.random_state)
 
     @property

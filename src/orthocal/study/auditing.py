@@ -25,7 +25,7 @@ def audits(study: StudyDefinition, prediction: Any, within: Any, plan: AuditPlan
     if within is None and not discover:
         raise OrthocalError("`within` must name columns of subgroups, or `discover` be True; neither was given.")
     named = within if within is not None else list(study.roles.covariates)
-    if not named:
+    if within is None and not named:
         raise OrthocalError("`within` must name columns to discover subgroups by where the study has no covariates.")
     groups, rows = study.questions.groups_named(named), study.rows
     found = {}

@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from orthocal.arrays import Booleans, Integers, Labels
+from orthocal.errors import OrthocalError
+from orthocal.formats import shown
 from orthocal.hashing import scrambled
 
 if TYPE_CHECKING:
@@ -70,6 +72,8 @@ def _bits(column: Any) -> Labels:
 
 
 def _as_floats(column: Any) -> Labels:
+    if column.dtype.kind == "c":
+        raise OrthocalError(f"Column {shown(column.name)} must hold real numbers or text; it holds {column.dtype}.")
     numbers = np.array(column.to_numpy(dtype=np.float64, na_value=np.nan)) + 0.0  # -0 becomes a plain 0
     return numbers.view(np.uint64)
 
