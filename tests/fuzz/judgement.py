@@ -48,6 +48,13 @@ def not_finite(value, path="result"):
     return None
 
 
+def fingerprints(values):
+    """Return the fingerprint of each value; what other libraries warn of while they show one is not the library's doing."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        return [fingerprint(one) for one in values]
+
+
 def fingerprint(value):
     """Return something that changes when a value is modified."""
     if isinstance(value, np.ndarray):
@@ -64,7 +71,7 @@ def fingerprint(value):
 
 def judged(call, inputs=(), *, finite=lambda result: None):
     """Return what is wrong with a call, or None: its result, sentence, warnings, and what it did to its inputs."""
-    before = [fingerprint(one) for one in inputs]
+    before = fingerprints(inputs)
     problem = None
     with warnings.catch_warnings(record=True) as said, Bounded():
         warnings.simplefilter("always")
@@ -80,7 +87,7 @@ def judged(call, inputs=(), *, finite=lambda result: None):
     if problem is None and leaked:
         one = leaked[0]
         problem = f"{one.category.__name__} leaks: {one.message} at {one.filename}:{one.lineno}"
-    if problem is None and before != [fingerprint(one) for one in inputs]:
+    if problem is None and before != fingerprints(inputs):
         problem = "an input was modified"
     return problem
 

@@ -58,11 +58,11 @@ def probe_all(table: PartitionedTable, roles: Roles) -> Any:
 
 def _few(part: Any, roles: Roles, first: int = PROBED) -> Any:
     """Question: the first rows, one of each level of treatment, instrument and event, and one outcome beside 0 and 1."""
-    observed(part, replace(roles, covariates=()))
+    outcome = observed(part, replace(roles, covariates=())).outcome
     keep = np.zeros(len(part), dtype=bool)
     keep[:first] = True
-    keep[np.flatnonzero(~part[roles.outcome].isin([0, 1]).to_numpy())[:1]] = True
-    keep[np.flatnonzero((part[roles.outcome] == part[roles.outcome].max()).to_numpy())[:1]] = True
+    keep[np.flatnonzero(~np.isin(outcome, (0.0, 1.0)))[:1]] = True
+    keep[np.flatnonzero(outcome == outcome.max(initial=-np.inf))[:1]] = True
     for name in (roles.treatment, roles.instrument, roles.event):
         if name is not None:
             new = np.flatnonzero(~part[name].duplicated().to_numpy())
