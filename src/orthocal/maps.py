@@ -173,7 +173,8 @@ class SplineMap:
         if not (np.diff(self.knots) >= 0).all():
             raise OrthocalError("The knots of a spline map must not decrease; they do.")
         low, high = self.knots[[0, -1]]
-        if low == high or (self.knots[:4] != low).any() or (self.knots[-4:] != high).any():
+        more = self.knots[4] == low or self.knots[-5] == high  # at a fifth its value at the end would be that beyond it
+        if low == high or (self.knots[:4] != low).any() or (self.knots[-4:] != high).any() or more:
             raise OrthocalError("A spline map must have two different end knots, each four times; this one has not.")
 
     def predict(self, prediction: Any) -> Floats:

@@ -6,7 +6,7 @@ import pandas as pd
 from orthocal import Study
 from tests.fuzz.hostile import COLUMNS, SETTINGS, N, chosen
 from tests.fuzz.judgement import judged, not_finite
-from tests.fuzz.studies import BASE
+from tests.fuzz.studies import BASE, PLAUSIBLE
 
 NAME = "engines"
 ROLES = (
@@ -35,7 +35,7 @@ def mutations(rng):
                 (
                     "column",
                     str(rng.choice(["x", "y", "a", "tau", "w", "g"])),
-                    chosen(COLUMNS, rng),
+                    chosen(PLAUSIBLE, rng),
                     int(rng.integers(1000)),
                 )
             )

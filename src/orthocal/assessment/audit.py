@@ -19,6 +19,7 @@ from orthocal.calibrators.skewness import Skewed, believed_skewness, cautious, c
 from orthocal.errors import OrthocalError, require_at_least, require_inside, require_whole
 from orthocal.group_columns import value_in_words
 from orthocal.losses import Loss
+from orthocal.losses.counting import MOST_BINS
 from orthocal.observations import as_groups, as_numbers
 
 
@@ -88,7 +89,7 @@ class AuditPlan(NamedTuple):
 
     def require_sense(self) -> None:
         """Settings lie where they make sense."""
-        require_whole(self.bins, 1, "bins")
+        require_whole(self.bins, 1, "bins", MOST_BINS)
         require_whole(self.draws, 1, "draws", MOST_DRAWS)
         require_inside(self.level, 0, 1, "level")
         require_at_least(self.smallest, 2, "smallest")

@@ -16,6 +16,7 @@ from orthocal.calibrators.skewness import Skewed, clearly_skewed
 from orthocal.errors import OrthocalError, require_at_least, require_whole
 from orthocal.group_maps import GroupMap, GroupShifts
 from orthocal.losses import Loss, total_mass
+from orthocal.losses.counting import MOST_BINS
 from orthocal.observations import as_groups, as_numbers
 
 CHANCE = 0.04
@@ -109,7 +110,7 @@ class Multicalibrator(BaseEstimator):  # type: ignore[misc]
         return self.map_.predict(prediction, groups)
 
     def _require_settings(self) -> None:
-        require_whole(self.bins, 1, "bins")
+        require_whole(self.bins, 1, "bins", MOST_BINS)
         require_at_least(self.smallest, 2, "smallest")
         if self.tolerance is not None and not self.tolerance > 0:
             raise OrthocalError(

@@ -13,6 +13,7 @@ from orthocal.assessment.audit_records import Audit
 from orthocal.assessment.discovery import discovered
 from orthocal.errors import OrthocalError
 from orthocal.folds import AUDIT, split_rows
+from orthocal.formats import shown
 from orthocal.study.arguments import named_predictions
 
 if TYPE_CHECKING:
@@ -22,6 +23,8 @@ if TYPE_CHECKING:
 def audits(study: StudyDefinition, prediction: Any, within: Any, plan: AuditPlan, *, discover: bool) -> Any:
     """Test predictions in subgroups; one where one prediction is named, else by name."""
     plan.require_sense()
+    if not isinstance(discover, bool):
+        raise OrthocalError(f"`discover` must be True or False; it is {shown(discover)}.")
     if within is None and not discover:
         raise OrthocalError("`within` must name columns of subgroups, or `discover` be True; neither was given.")
     named = within if within is not None else list(study.roles.covariates)
