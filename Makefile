@@ -51,7 +51,7 @@ test-more: $(VENV)/dev.stamp
 	$(BIN)/python -m pytest -m 'more and not slow' --numprocesses 2 --cov --cov-append --cov-report=term
 
 test-slow: $(VENV)/dev.stamp
-	$(BIN)/python -m pytest tests/statistics -m slow -rA --numprocesses 2
+	$(BIN)/python -m pytest tests/statistics tests/contracts -m slow -rA --numprocesses 2
 
 # The core and the command line with the oldest versions declared; old libraries warn of newer ones, which is no failure.
 test-oldest: $(OLDEST)/oldest.stamp
