@@ -76,8 +76,8 @@ class Roles:
     def told_apart_by(self) -> list[str]:
         """Columns that tell rows apart: the clusters', the key, or all that a row is but its prediction."""
         own = self.groups or self.key
-        every = [name for name in (*self.parts, *self.covariates) if name != self.prediction]
-        return [own] if own else every
+        every = dict.fromkeys(name for name in (*self.parts, *self.covariates) if name != self.prediction)
+        return [own] if own else list(every)
 
     def require_in(self, there: Sequence[str]) -> None:
         """Every column that is asked for is in the table."""

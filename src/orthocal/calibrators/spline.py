@@ -12,6 +12,7 @@ from orthocal.arrays import Floats, Integers
 from orthocal.calibrators.left_out import by_value, validation_folds
 from orthocal.errors import require_whole
 from orthocal.losses import Loss, counted_rows
+from orthocal.losses.counting import MOST_BINS
 from orthocal.losses.units import restated, units_of
 from orthocal.maps import SplineMap, StepMap
 from orthocal.solvers import constants, spline
@@ -55,7 +56,7 @@ class Spline(BaseEstimator):  # type: ignore[misc]
 
     def fit(self, prediction: Any, loss: Loss) -> Self:
         """Learn knots, smoothing and coefficients."""
-        require_whole(self.pieces, 1, "pieces")
+        require_whole(self.pieces, 1, "pieces", MOST_BINS)
         prediction, loss = by_value(*counted_rows(prediction, loss))
         if prediction.min() == prediction.max():
             self.map_: SplineMap | StepMap = StepMap(
