@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from orthocal.arrays import Booleans, Floats, Integers, group_sums
+from orthocal.arrays import Booleans, Floats, Integers, group_sums, is_constant
 from orthocal.engines.partitioned.cell_finder import CellFinder
 from orthocal.errors import require_positive_mass
 from orthocal.losses import QuadraticLoss, of_columns
@@ -101,7 +101,10 @@ class Bracketed:
         ends = np.unique(brackets[np.isfinite(brackets)])
         cell, count = CellFinder.of(ends).cells(prediction), len(ends) + 1
         columns = (loss.numerator, loss.denominator, loss.weight)
-        sums = np.array([group_sums(cell, column, count) for column in columns])
+        rows_of = np.bincount(cell, minlength=count)
+        sums = np.array(
+            [column[0] * rows_of if is_constant(column) else np.bincount(cell, column, count) for column in columns]
+        )
         rows = np.flatnonzero(_covered(ends, brackets)[cell])
         inside = _pooled_ties(Blocks(prediction[rows], *(column[rows] for column in columns)))
         highest, counts = float(prediction.max()), Counts.of(loss.weight, len(loss))
