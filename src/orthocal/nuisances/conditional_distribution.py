@@ -32,7 +32,7 @@ class ConditionalDistribution(BaseEstimator):  # type: ignore[misc]
     levels : array
         Where the distribution is tabulated; the last is the largest outcome.
     copies : int
-        At how many levels each row is shown.
+        At how many levels each row is shown; at fewer, but not below `FEWEST_COPIES`, where that makes more than `MOST_STACKED`.
     random_state : int, optional
     """
 
@@ -45,17 +45,17 @@ class ConditionalDistribution(BaseEstimator):  # type: ignore[misc]
     def fit(self, X: Floats, y: Floats, sample_weight: Floats | None = None) -> Self:
         """Stack the rows at their levels and fit the classifier."""
         rng, n, count = generator(self.random_state), len(y), len(self.levels)
-        copies = min(self.copies, count)
+        copies = min(self.copies, max(FEWEST_COPIES, MOST_STACKED // n), count)
         # Each row's levels are evenly spaced from a random start, so that every part of the distribution is seen.
         place = (rng.integers(0, count, n)[:, None] + np.arange(copies) * count // copies) % count
         level = self.levels[place]
         learner = monotone_in_last(self.learner, X.shape[1] + 1)
         aside = rows_to_stop_by(learner, n, rng)
-        if not _has_both_answers(y[~aside], level[~aside]):
-            aside[:] = False
+        spared = _has_both_answers(y[~aside], level[~aside])  # of a handful of rows none may be
+        kept = ~aside if spared else np.ones(n, dtype=bool)
         taught, held_out = (
             stacked(X[own], y[own], level[own], None if sample_weight is None else sample_weight[own])
-            for own in (~aside, aside)
+            for own in (kept, aside)
         )
         validation = dict(zip(VALIDATION, held_out, strict=True)) if aside.any() else {}
         self.model_ = fit_weighted(learner, *taught, validation) if _has_both_answers(y, level) else None
@@ -70,6 +70,8 @@ class ConditionalDistribution(BaseEstimator):  # type: ignore[misc]
         return np.maximum.accumulate(table, axis=1)
 
 
+FEWEST_COPIES, MOST_STACKED = 3, 160_000
+"""With rows in plenty, showing them at more levels costs time and adds little: the answers of one row are much alike."""
 VALIDATION = ("X_val", "y_val", "sample_weight_val")
 """How ``fit`` of scikit-learn's histogram trees calls the rows that they are stopped by."""
 
