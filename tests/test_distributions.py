@@ -147,6 +147,7 @@ def test_rows_are_set_aside_as_the_learner_asks(settings, count):
     assert not rows_to_stop_by(CopiesSetAside(**settings), 50, np.random.default_rng(0)).any()
 
 
+@takes_rows
 @pytest.mark.parametrize("n", [2, 3, 7])
 def test_few_rows_have_a_distribution_too(n):
     X, y = skewed(n, n)

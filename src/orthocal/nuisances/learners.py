@@ -70,8 +70,13 @@ SETTINGS: dict[str, Any] = {
     "n_iter_no_change": 10,
 }
 """Shallow boosted trees that stop early; chosen by the table in benchmarks/learners.md."""
-DISTRIBUTION_SETTINGS = {"learning_rate": 0.2, "validation_fraction": 0.1, "n_iter_no_change": 30}
-"""What trees of a conditional distribution have otherwise; chosen by the table in benchmarks/distributions.md."""
+DISTRIBUTION_SETTINGS = {
+    "learning_rate": 0.2,
+    "min_samples_leaf": 120,
+    "validation_fraction": 0.1,
+    "n_iter_no_change": 30,
+}
+"""What trees of a conditional distribution have otherwise (benchmarks/distributions.md); a leaf has 20 rows, each six times."""
 LEAF_ROWS = 10
 """Least number of rows in a leaf of the trees of hazards, if each were there in all its periods; most are in about half."""
 RARE, RARE_SETTINGS = 20, {"early_stopping": False, "max_iter": 20}
