@@ -74,7 +74,7 @@ DISTRIBUTION_SETTINGS = {
     "learning_rate": 0.2,
     "min_samples_leaf": 120,
     "validation_fraction": 0.1,
-    "n_iter_no_change": 30,
+    "n_iter_no_change": 20,
 }
 """What trees of a conditional distribution have otherwise (benchmarks/distributions.md); a leaf has 20 rows, each six times."""
 LEAF_ROWS = 10
