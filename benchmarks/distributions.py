@@ -21,7 +21,7 @@ from orthocal.nuisances import conditional_distribution
 from orthocal.nuisances.conditional_distribution import ConditionalDistribution
 from orthocal.nuisances.learners import DISTRIBUTION_SETTINGS, SETTINGS
 
-SIZES = {2000: 12, 10_000: 6, 40_000: 4}
+SIZES = {2000: 12, 10_000: 6, 40_000: 3}
 """Draws, by the rows of a study."""
 TAUGHT, FRESH, OWN = 0.4, 4000, (0.5, 0.9)
 LEGEND = """# Ways to learn a conditional distribution, compared
