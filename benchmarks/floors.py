@@ -174,6 +174,11 @@ def conditional_distribution(n: int = 10**4) -> float:
     return interleaved(lambda: learnt("quantile"), lambda: learnt("cate"), repeats=3, typical=min)
 
 
+def conditional_distribution_large() -> float:
+    """The same at 40,000 rows."""
+    return conditional_distribution(40_000)
+
+
 def import_time() -> float:
     """Seconds by which `import orthocal` is slower than `import sklearn`, medians of nine."""
 
@@ -200,6 +205,7 @@ BENCHMARKS = {
     "folds of 10^6 x 10 rows / argsort": (drawing_folds, 4.0),
     "assess, 10^6 rows / argsort": (judging, 10.0),
     "nuisances of a quantile, 10^4 rows / those of the CATE": (conditional_distribution, 4.0),
+    "nuisances of a quantile, 4 x 10^4 rows / those of the CATE": (conditional_distribution_large, 4.0),
     "import orthocal minus import sklearn, seconds": (import_time, 0.2),
 }
 FULL = {"affine of the hinge loss, 10^5 rows / sklearn QuantileRegressor (highs)": (hinge_affine_large, 0.02)}

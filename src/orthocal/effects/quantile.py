@@ -17,6 +17,7 @@ from orthocal.formats import shown
 from orthocal.losses import HingeLoss, Loss
 from orthocal.nuisances import Fitted, Nuisance
 from orthocal.nuisances.conditional_distribution import ConditionalDistribution
+from orthocal.nuisances.learners import DISTRIBUTION_SETTINGS
 from orthocal.observations import Observations
 
 LEVELS = 41
@@ -119,6 +120,7 @@ def distribution_nuisance(outcome: Floats, got: Booleans) -> Nuisance:
         got,
         is_probability=True,
         wrap=partial(ConditionalDistribution, levels=levels),
+        settings=DISTRIBUTION_SETTINGS,
         finish=partial(TableDistribution, levels),
         call=lambda function, X: FunctionDistribution(function, X, widened(levels)),
     )

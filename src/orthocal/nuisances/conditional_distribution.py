@@ -7,8 +7,9 @@ from typing import Any, Self
 
 import numpy as np
 from sklearn.base import BaseEstimator
+from sklearn.utils.validation import has_fit_parameter
 
-from orthocal.arrays import Floats, Integers
+from orthocal.arrays import Booleans, Floats, Integers
 from orthocal.folds import generator
 from orthocal.nuisances.polynomials import fit_in_stages
 from orthocal.nuisances.tree_tables import probability_table
@@ -21,13 +22,17 @@ class ConditionalDistribution(BaseEstimator):  # type: ignore[misc]
     Every row is shown at several levels, spread over all of them, with the answer to "is the outcome at most this?". Where the
     learner can be monotone in a feature it is made so in the level; in any case a distribution is made to rise.
 
+    A learner that stops early is stopped by rows none of whose answers it was taught, if its ``fit`` takes such rows (``X_val``,
+    as in scikit-learn's histogram trees from 1.7). The answers of one row at its levels say much about each other: stopped by
+    some of them, trees do not stop before they have learnt the rows by heart.
+
     Parameters
     ----------
     learner : scikit-learn classifier
     levels : array
         Where the distribution is tabulated; the last is the largest outcome.
     copies : int
-        At how many levels each row is shown.
+        At how many levels each row is shown; at fewer, but not below `FEWEST_COPIES`, where that makes more than `MOST_STACKED`.
     random_state : int, optional
     """
 
@@ -40,18 +45,20 @@ class ConditionalDistribution(BaseEstimator):  # type: ignore[misc]
     def fit(self, X: Floats, y: Floats, sample_weight: Floats | None = None) -> Self:
         """Stack the rows at their levels and fit the classifier."""
         rng, n, count = generator(self.random_state), len(y), len(self.levels)
-        copies = min(self.copies, count)
+        copies = min(self.copies, max(FEWEST_COPIES, MOST_STACKED // n), count)
         # Each row's levels are evenly spaced from a random start, so that every part of the distribution is seen.
         place = (rng.integers(0, count, n)[:, None] + np.arange(copies) * count // copies) % count
-        level = self.levels[place].ravel()
-        stacked = np.column_stack([np.repeat(X, copies, axis=0), level])
-        answer = (np.repeat(y, copies) <= level).astype(np.int64)
-        weight = None if sample_weight is None else np.repeat(sample_weight, copies)
-        self.model_ = (
-            None
-            if answer.min() == answer.max()
-            else fit_weighted(monotone_in_last(self.learner, stacked.shape[1]), stacked, answer, weight)
+        level = self.levels[place]
+        learner = monotone_in_last(self.learner, X.shape[1] + 1)
+        aside = rows_to_stop_by(learner, n, rng)
+        spared = _has_both_answers(y[~aside], level[~aside])  # of a handful of rows none may be
+        kept = ~aside if spared else np.ones(n, dtype=bool)
+        taught, held_out = (
+            stacked(X[own], y[own], level[own], None if sample_weight is None else sample_weight[own])
+            for own in (kept, aside)
         )
+        validation = dict(zip(VALIDATION, held_out, strict=True)) if aside.any() else {}
+        self.model_ = fit_weighted(learner, *taught, validation) if _has_both_answers(y, level) else None
         return self
 
     def predict(self, X: Floats) -> Floats:
@@ -61,6 +68,36 @@ class ConditionalDistribution(BaseEstimator):  # type: ignore[misc]
             table = probability_table(self.model_, X, self.levels)
         table[:, -1] = 1.0
         return np.maximum.accumulate(table, axis=1)
+
+
+FEWEST_COPIES, MOST_STACKED = 3, 160_000
+"""With rows in plenty, showing them at more levels costs time and adds little: the answers of one row are much alike."""
+VALIDATION = ("X_val", "y_val", "sample_weight_val")
+"""How ``fit`` of scikit-learn's histogram trees calls the rows that they are stopped by."""
+
+
+def stacked(X: Floats, y: Floats, level: Floats, weight: Floats | None) -> tuple[Floats, Integers, Floats | None]:
+    """Return every row at each of its levels, whether its outcome is at most the level, and its weight."""
+    copies = level.shape[1]
+    features = np.column_stack([np.repeat(X, copies, axis=0), level.ravel()])
+    answer = (y[:, None] <= level).astype(np.int64).ravel()
+    return features, answer, None if weight is None else np.repeat(weight, copies)
+
+
+def rows_to_stop_by(learner: Any, rows: int, rng: np.random.Generator) -> Booleans:
+    """Return which rows are set aside for a learner to stop early by: none where it does not, or does not take them."""
+    settings, aside = learner.get_params(), np.zeros(rows, dtype=bool)
+    share = settings.get("validation_fraction")
+    if share and settings.get("early_stopping") and has_fit_parameter(learner, "X_val"):
+        count = int(np.ceil(share * rows)) if share < 1 else int(share)
+        aside[rng.permutation(rows)[: min(count, rows // 2)]] = True
+    return aside
+
+
+def _has_both_answers(y: Floats, level: Floats) -> bool:
+    """Return whether some outcome is at most a level of its row, and some is not."""
+    answer = y[:, None] <= level
+    return bool(answer.any() and not answer.all())
 
 
 LEAST_SCALE = 0.15

@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
+from sklearn.utils.validation import has_fit_parameter
 
 from orthocal.errors import OrthocalError, is_whole, require_inside, require_one_of, require_whole
 from orthocal.folds import REPEATS, require_seed, seed_of
@@ -69,6 +70,13 @@ SETTINGS: dict[str, Any] = {
     "n_iter_no_change": 10,
 }
 """Shallow boosted trees that stop early; chosen by the table in benchmarks/learners.md."""
+DISTRIBUTION_SETTINGS = {
+    "learning_rate": 0.2,
+    "min_samples_leaf": 120,
+    "validation_fraction": 0.1,
+    "n_iter_no_change": 20,
+}
+"""What trees of a conditional distribution have otherwise (benchmarks/distributions.md); a leaf has 20 rows, each six times."""
 LEAF_ROWS = 10
 """Least number of rows in a leaf of the trees of hazards, if each were there in all its periods; most are in about half."""
 RARE, RARE_SETTINGS = 20, {"early_stopping": False, "max_iter": 20}
@@ -84,9 +92,11 @@ def default_learner(nuisance: Nuisance) -> Any:
 
     if nuisance.learner is not None:
         return nuisance.learner
+    stops_by_rows = has_fit_parameter(HistGradientBoostingClassifier, "X_val")  # from scikit-learn 1.7
+    settings = {**SETTINGS, **(nuisance.settings if stops_by_rows else {})}
     if nuisance.is_probability:
-        return HistGradientBoostingClassifier(**(SETTINGS if _has_both(nuisance) else {**SETTINGS, **RARE_SETTINGS}))
-    return Standardised(HistGradientBoostingRegressor(**SETTINGS))
+        return HistGradientBoostingClassifier(**(settings if _has_both(nuisance) else {**settings, **RARE_SETTINGS}))
+    return Standardised(HistGradientBoostingRegressor(**settings))
 
 
 def hazard_learner(periods: int) -> Any:

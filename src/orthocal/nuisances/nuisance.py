@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -52,6 +52,8 @@ class Nuisance:
         Turns another value that is given in its place into what the loss works with.
     learner : scikit-learn estimator, optional
         Its learner by default, where `default_learner` is not for it.
+    settings : mapping of str to object
+        What the boosted trees of `default_learner` have otherwise, if they can be stopped by rows that are set aside for it.
     """
 
     name: str
@@ -68,6 +70,7 @@ class Nuisance:
     call: Callable[[Callable[..., Any], Any], Any] = field(default=_of_covariates)
     read: Callable[[Any], Any] = field(default=_as_it_is)
     learner: Any = None
+    settings: Mapping[str, Any] = field(default_factory=dict)
 
     @property
     def names(self) -> tuple[str, ...]:

@@ -81,10 +81,12 @@ def _tree(nodes: Any, last: int, values: Floats) -> Tree:
 def _raw(trees: list[Tree], X: Floats, count: int) -> Floats:
     """Return the sum over trees at every value: which leaves a row reaches, times what they add."""
     added = np.array([leaf.added for tree in trees for leaf in tree.leaves])
-    answer = np.empty((len(X), count))
+    answer, buffer = np.empty((len(X), count)), np.empty((len(added), min(ROWS, len(X))))
     for start in range(0, len(X), ROWS):
         columns = np.ascontiguousarray(X[start : start + ROWS].T)
-        reached = np.array([own for tree in trees for own in _reached(tree, columns)], dtype=np.float64)
+        reached = buffer[:, : columns.shape[1]]
+        for place, own in enumerate(own for tree in trees for own in _reached(tree, columns)):
+            reached[place] = own
         answer[start : start + ROWS] = reached.T @ added
     return answer
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any, Self
 
 import numpy as np
@@ -12,14 +13,16 @@ from sklearn.utils.validation import has_fit_parameter
 from orthocal.arrays import Floats
 
 
-def fit_weighted(learner: Any, X: Floats, y: Any, weight: Floats | None) -> Any:
-    """Return the learner fitted, with weights where it takes them.
+def fit_weighted(
+    learner: Any, X: Floats, y: Any, weight: Floats | None, validation: Mapping[str, Any] | None = None
+) -> Any:
+    """Return the learner fitted, with weights where it takes them, and with rows to stop early by where some were set aside.
 
     Metadata routing ends at the estimator that holds the learner: the setting does not reach other processes, and an answer
     must not depend on how many there are.
     """
     with config_context(enable_metadata_routing=False):
-        return learner.fit(X, y, **_weight_arguments(learner, weight))
+        return learner.fit(X, y, **_weight_arguments(learner, weight), **(validation or {}))
 
 
 def _weight_arguments(learner: Any, weight: Floats | None) -> dict[str, Floats]:
