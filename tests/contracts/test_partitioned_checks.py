@@ -117,6 +117,17 @@ def test_follow_up_is_checked_on_partitions():
     assert there["follow-up"].figure.split(",")[0] == here["follow-up"].figure.split(",")[0]
 
 
+def test_checks_rest_on_the_nuisances_that_were_learnt_and_on_their_folds(tmp_path):
+    """A model that follows the noise of half of the rows is found out by the same figure as in memory."""
+    frame, rng = people(), np.random.default_rng(7)
+    frame["tau"] += np.where(rng.random(len(frame)) < 0.5, 2 * (2 * frame.a - 1) * (frame.y - frame.y.mean()), 0)
+    roles = {"outcome": "y", "treatment": "a", "covariates": ["x", "word"], "predictions": ["tau"]}
+    roles |= {"folds": "fold", "learners": "linear"}
+    frame["fold"] = rng.integers(0, 3, len(frame))
+    there = Study(ENGINES["local"](divided(frame, 3), tmp_path), **roles).checks()
+    assert there == Study(frame, **roles).checks()
+
+
 @pytest.mark.parametrize("engine", ["dask", "local"])
 def test_a_calibration_has_the_checks_of_memory(tmp_path, engine):
     frame, roles = people(), CASES["clean"][1]

@@ -14,6 +14,7 @@ from orthocal.assessment.effect_band import EffectBand, effect_band
 from orthocal.assessment.parts import Check
 from orthocal.calibrators import Calibrator
 from orthocal.calibrators.within import GroupsWithin
+from orthocal.decisions import Policy
 from orthocal.engines.protocol import PartitionedTable, require_share
 from orthocal.errors import OrthocalError
 from orthocal.formats import listed, shown
@@ -22,6 +23,7 @@ from orthocal.nuisances.learners import Recipe
 from orthocal.study.arm_predictions import columns_named
 from orthocal.study.checks import checks_of_data, checks_of_map, checks_of_verdict
 from orthocal.study.columns import require_columns_in, require_no_covariate
+from orthocal.study.decisions import checked_costs_in_partitions, decided_in_partitions
 from orthocal.study.partitioned_checks import PartitionedEvidence, looked_at
 
 if TYPE_CHECKING:
@@ -163,11 +165,19 @@ class PartitionedStudyRows:
     def remember(self, prediction: str, map_: Map) -> None:
         """Remember nothing."""
 
-    def require_choice(self) -> None:
-        """Refuse: rivals are judged row by row."""
+    def costs_checked(self, arm: Any, settings: Mapping[str, Any]) -> dict[str, Any]:
+        """Return the settings of a policy with the cost as a number or a column, before anything is learnt."""
+        return checked_costs_in_partitions(self, arm, settings)
+
+    def decided(self, predictions: Mapping[str, str], method: Any, holdout: Any, settings: Mapping[str, Any]) -> Policy:
+        """Value rules by predictions, as they are and calibrated, from sums."""
+        return decided_in_partitions(self, predictions, method, holdout, settings)
+
+    def require_shares(self) -> None:
+        """Refuse: people are listed one by one."""
         raise OrthocalError(
-            f"Choices and policies must have rows in memory; this study's are {self.table.place}. Take a sample: "
-            f"Study({self.table.sampling}, ...)."
+            f"Tables of people from the most promising down must have rows in memory; this study's are {self.table.place}. "
+            f"Take a sample: Study({self.table.sampling}, ...); `Study.policy` values rules on all rows without them."
         )
 
     def require_sensitivity(self) -> None:
