@@ -1,8 +1,10 @@
 """Choices among models are the same on every engine."""
 
+import numpy as np
 import pytest
 
-from orthocal import OrthocalError, Study
+from orthocal import OrthocalError, QuadraticLoss, Study
+from orthocal.assessment.rivals import rival_sums
 from tests.contracts.test_engines import ENGINES, divided, every_engine
 from tests.contracts.test_engines import threads as threads  # noqa: PLC0414  # a fixture
 from tests.contracts.test_partitioned_checks import ROLES, people
@@ -69,3 +71,17 @@ def test_a_choice_warns_of_what_failed(tmp_path, engine):
     assert "Rely on none of this before what failed is settled: outcome as prediction" in found.verdict
     with pytest.raises(OrthocalError, match="a choice must rest on rows that no map saw"):
         study.choose("tau", holdout=0)
+
+
+def test_predictions_that_are_alike_in_some_partitions_only_keep_their_losses():
+    rng = np.random.default_rng(0)
+    loss, one = QuadraticLoss(rng.standard_normal(60), np.ones(60)), rng.standard_normal(60)
+    others = [np.zeros(60), one, np.where(np.arange(60) < 30, one, 2 * one), one * (1 + 1e-15)]
+    first, second = (
+        rival_sums([prediction[rows] for prediction in others], loss[rows], 0.1)
+        for rows in (np.arange(30), np.arange(30, 60))
+    )
+    whole, merged = rival_sums(others, loss, 0.1), first.merge(second)
+    np.testing.assert_allclose(merged.paired.total, whole.paired.total)
+    np.testing.assert_allclose(merged.paired.scatter, whole.paired.scatter, atol=1e-12)
+    assert merged.paired.total[2] == merged.paired.total[4] != merged.paired.total[3]
