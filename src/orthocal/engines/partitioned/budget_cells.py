@@ -107,4 +107,5 @@ def reach_of(cells: RatioCells, budget: float) -> Reach:
     per_cost = cells.sums[1, cell] / cells.sums[0, cell]
     of_cell = cells.squares[:, cell]
     left = of_cell[3] - 2 * per_cost * of_cell[4] + per_cost**2 * of_cell[2]
-    return Reach(cell, share, marginal, 0.5 * float(np.sqrt(max(of_cell[5] * left, 0.0))) / cells.total)
+    bound = 0.5 * float(np.sqrt(max(of_cell[5] * left, 0.0))) / cells.total if of_cell[5] > 1 else 0.0
+    return Reach(cell, share, marginal, bound)
