@@ -66,6 +66,18 @@ def test_within_a_budget_values_are_those_of_memory_where_cells_are_rows(tmp_pat
     assert "normal approximation" in there.summary()
 
 
+def test_treating_people_at_random_costs_more_or_less_by_chance_too(tmp_path):
+    """Where gains are large, the error of what a budget buys is mostly that of the mean cost."""
+    frame = people()
+    frame = frame.assign(
+        y=frame.y + 3 * frame.a, **{name: frame[name] + 3 for name in ("outcome_treated", "tau", "half")}
+    )
+    there, here = both("local", tmp_path, frame, {**ROLES, "covariates": []}, cost="price", budget=0.1, draws=2000)
+    assert here.best_blanket.endswith("at random")
+    one, other = (found.values[here.best_blanket].value.standard_error for found in (there, here))
+    assert one == pytest.approx(other, rel=0.1)
+
+
 @pytest.mark.parametrize("cost", [0.5, "price"])
 def test_on_a_coarse_grid_gains_are_within_the_bound(tmp_path, monkeypatch, cost):
     monkeypatch.setattr(policies_summed, "CELLS", 40)
