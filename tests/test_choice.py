@@ -532,12 +532,3 @@ def test_predictions_of_a_map_fitted_on_the_same_rows_are_warned_of(trial):
     shipped = study.calibrate("double", method="linear", draws=50).table()["double_calibrated"]
     with pytest.warns(HonestyWarning):
         study.choose({"shipped": shipped}, method="identity", draws=50)
-
-
-def test_dask_is_refused(trial):
-    dd = pytest.importorskip("dask.dataframe")
-    study = Study(
-        dd.from_pandas(trial, npartitions=2), outcome="y", treatment="a", covariates=["poor"], predictions=["near"]
-    )
-    with pytest.raises(OrthocalError, match="must have rows in memory"):
-        study.choose("near")

@@ -263,7 +263,6 @@ def test_on_dask_the_answer_is_that_of_memory(trial, method):
 def test_what_has_no_summary_form_is_refused_on_dask(trial):
     study = Study(dd.from_pandas(trial, npartitions=2), **{**ROLES, "learners": None}, sample=1000)
     for ask, message in [
-        (study.checks, "`checks` must have rows in memory"),
         (lambda: study.calibrate("tau", "linear", redraws=1), "`redraws` must be 0 on Dask"),
         (lambda: study.assess("tau", redraws=1), "`redraws` must be 0 on Dask"),
         (lambda: study.assess({"own": trial["tau"]}), "Predictions must be a column on Dask"),

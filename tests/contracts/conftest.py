@@ -2,7 +2,7 @@
 
 import pytest
 
-PLAIN = {"how": "uneven", "weight": None, "groups": None, "ties": False}
+PLAIN = {"how": "uneven", "weight": None, "groups": None, "ties": False, "case": "clean"}
 """The case of an engine that is slow to start that runs in `make test-more`."""
 
 

@@ -57,13 +57,17 @@ class Moments(NamedTuple):
         """Of sums of the columns, each times a factor; one row of factors for each."""
         return Moments(self.units, factors @ self.total, factors @ self.scatter @ factors.T)
 
+    def squares(self, factors: Floats) -> float:
+        """Return the sum of squares of a mixture of the columns that adds up to 0, so that its squares are scatter alone."""
+        return max(float(factors @ self.scatter @ factors), 0.0)
+
     def mean(self, column: int, level: float) -> tuple[float, float, tuple[float, float], float]:
         """Return a column's sum over that of the weights, with standard error, interval and effective number of units."""
         total = float(self.total[WEIGHT])
         mean = float(self.total[column]) / total
         off = np.zeros(len(self.total))
-        off[column], off[WEIGHT] = 1.0, -mean  # such rests add to 0, so their squares are scatter alone
-        squares = max(float(off @ self.scatter @ off), 0.0)
+        off[column], off[WEIGHT] = 1.0, -mean
+        squares = self.squares(off)
         weights = float(self.scatter[WEIGHT, WEIGHT]) + total**2 / self.units
         return mean, *error_of_mean(mean, Squares(self.units, total, squares, weights), level)
 
@@ -81,6 +85,11 @@ class Clusters(NamedTuple):
     def combined(self, factors: Floats) -> Clusters:
         """Of sums of the columns, each times a factor; one row of factors for each."""
         return Clusters(self.codes, factors @ self.sums)
+
+    def squares(self, factors: Floats) -> float:
+        """Return the sum over clusters of squares of a mixture of the columns."""
+        own = factors @ self.sums
+        return float(own @ own)
 
     @property
     def total(self) -> Floats:

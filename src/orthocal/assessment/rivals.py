@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from orthocal.arrays import ROUNDING, Floats
+from orthocal.arrays import ROUNDING, Floats, Integers
 from orthocal.assessment.compare import WEIGHT, Clusters, Moments, loss_change, moments_of
 from orthocal.assessment.confidence_set import ConfidenceSet, PairedLosses, confidence_set, paired, rows_to_separate
 from orthocal.assessment.parts import Coefficient
@@ -23,12 +23,13 @@ from orthocal.errors import OrthocalError
 class Entry(NamedTuple):
     """A rival before it is judged.
 
-    `prediction` is of the rows judged: a number for each, or a column for each contrast of several arms. `model` is the name of
-    the prediction it comes from; constants have none. `verdict` is that on it alone, where there is one.
+    `prediction` is of the rows judged: a number for each, or a column for each contrast of several arms; in partitions, a column
+    and a map. `model` is the name of the prediction it comes from; constants have none. `verdict` is that on it alone, where
+    there is one.
     """
 
     name: str
-    prediction: Floats
+    prediction: Any
     model: str | None = None
     is_calibrated: bool = False
     verdict: Assessment | None = None
@@ -162,44 +163,93 @@ def leaderboard_of(entries: Sequence[Entry], loss: Any, settings: Settings, shar
     >>> [(rival.name, rival.is_in_set) for rival in leaderboard_of(entries, loss, Settings()).rivals]
     [('forest', True), ('average effect', False), ('lasso', False)]
     """
-    entries, loss = _that_count(entries, loss)
-    rules = {} if settings.cost is None else blanket_gains(loss, settings.cost)
-    gains = [] if settings.cost is None else [decided_gain(loss, one.prediction, settings.cost) for one in entries]
-    sums = moments_of([loss.weight, *_changes(entries, loss), *gains, *rules.values()], loss.groups)
-    judged = _Judged(sums, PairedLosses.of(sums, len(entries)), tuple(rules), settings.level)
-    found = confidence_set(judged.pairs, settings.level, random_state=settings.random_state)
-    rivals = [_rival(judged, place, one, found, len(loss) / share) for place, one in enumerate(entries)]
+    rows = that_count(loss)
+    found = rival_sums([one.prediction[rows] for one in entries], loss[rows], settings.cost)
+    return board_of(entries, found, settings, share)
+
+
+@dataclass(frozen=True, eq=False)
+class RivalSums:
+    """What a leaderboard must know of some rows.
+
+    Parameters
+    ----------
+    rows : int
+    sums : Moments or Clusters
+        Of weights, losses of the rivals relative to the first, values of the rivals, and values of the rules.
+    rules : tuple of str
+        Rules that are the same for everyone, where there is a cost.
+    size : array of shape (rivals,)
+        The largest prediction of each, whatever its sign.
+    gap : array of shape (rivals, rivals)
+        How far two are apart at most.
+    """
+
+    rows: int
+    sums: Moments | Clusters
+    rules: tuple[str, ...]
+    size: Floats
+    gap: Floats
+
+    def merge(self, other: RivalSums) -> RivalSums:
+        """Of both."""
+        return RivalSums(
+            self.rows + other.rows,
+            self.sums.merge(other.sums),  # type: ignore[arg-type]
+            self.rules,
+            np.maximum(self.size, other.size),
+            np.maximum(self.gap, other.gap),
+        )
+
+    @cached_property
+    def paired(self) -> Moments | Clusters:
+        """The sums with the same loss for predictions that differ by rounding alone, for rounding decides nothing."""
+        first = np.arange(len(self.size))
+        for place in first:
+            near = self.gap[place, :place] <= ROUNDING * np.maximum(self.size[place], self.size[:place])
+            first[place] = first[int(np.argmax(near))] if near.any() else place
+        factors = np.eye(len(self.sums.total))
+        losses = slice(WEIGHT + 1, WEIGHT + 1 + len(first))
+        factors[losses, losses] = np.eye(len(first))[first]
+        return self.sums.combined(factors)
+
+
+def rival_sums(predictions: Sequence[Floats], loss: Any, cost: Any) -> RivalSums:
+    """Return what a leaderboard must know of some rows, none of weight 0."""
+    rules = {} if cost is None else blanket_gains(loss, cost)
+    gains = [] if cost is None else [decided_gain(loss, one, cost) for one in predictions]
+    changes = [loss_change(loss, predictions[0], one) for one in predictions]
+    gap = np.zeros((len(predictions), len(predictions)))
+    for i, j in combinations(range(len(predictions)), 2):
+        gap[i, j] = gap[j, i] = np.abs(predictions[i] - predictions[j]).max()
+    return RivalSums(
+        len(loss),
+        moments_of([loss.weight, *changes, *gains, *rules.values()], loss.groups),
+        tuple(rules),
+        np.array([np.abs(one).max() for one in predictions]),
+        gap,
+    )
+
+
+def board_of(entries: Sequence[Entry], found: RivalSums, settings: Settings, share: float) -> Board:
+    """Return the leaderboard from what is known of the rows, wherever they are."""
+    judged = _Judged(found.paired, PairedLosses.of(found.paired, len(entries)), found.rules, settings.level)
+    chosen = confidence_set(judged.pairs, settings.level, random_state=settings.random_state)
+    rivals = [_rival(judged, place, one, chosen, found.rows / share) for place, one in enumerate(entries)]
     return Board(
         tuple(sorted(rivals, key=lambda one: one.relative_loss.value)),
         _compared(entries, judged),
         judged.blanket,
-        found,
+        chosen,
     )
 
 
-def _that_count(entries: Sequence[Entry], loss: Any) -> tuple[list[Entry], Any]:
-    """Leave out rows of weight 0, which are no evidence."""
+def that_count(loss: Any) -> Integers:
+    """Return the rows that have weight: others are no evidence."""
     rows = np.flatnonzero(loss.weight > 0)
     if len(rows) == 0:
         raise OrthocalError("At least one row must have positive weight; all are 0.")
-    if len(rows) == len(loss):
-        return list(entries), loss
-    return [one._replace(prediction=one.prediction[rows]) for one in entries], loss[rows]
-
-
-def _changes(entries: Sequence[Entry], loss: Any) -> list[Floats]:
-    """Return the relative losses; predictions that differ by rounding alone get the same, for rounding decides nothing."""
-    found: list[tuple[Floats, Floats]] = []
-    for one in entries:
-        same = next((change for known, change in found if _is_nearly_same(known, one.prediction)), None)
-        change = loss_change(loss, entries[0].prediction, one.prediction) if same is None else same
-        found.append((one.prediction, change))
-    return [change for _, change in found]
-
-
-def _is_nearly_same(one: Floats, other: Floats) -> bool:
-    size = max(float(np.abs(one).max()), float(np.abs(other).max()))
-    return bool(np.abs(one - other).max() <= ROUNDING * size)
+    return rows
 
 
 @dataclass(frozen=True, eq=False)

@@ -46,6 +46,7 @@ def policy(options: PolicyOptions) -> None:
         return {"cost": costs_given(options.cost, kind), "budget": options.budget, "spend": options.spend}
 
     def checked(study: Study, kind: Any) -> None:
+        study.rows.require_shares()
         study.questions.costs_checked(settings(kind))
 
     def answered(study: Study, kind: Any, holdout: Any) -> Any:

@@ -12,7 +12,7 @@ import numpy as np
 from scipy.stats import norm
 from scipy.stats import t as t_distribution
 
-from orthocal.arrays import Floats
+from orthocal.arrays import ROUNDING, Floats
 from orthocal.assessment.compare import Clusters, Moments
 from orthocal.assessment.parts import Coefficient
 from orthocal.assessment.ratios import Shown
@@ -182,7 +182,8 @@ def ratio_of(found: RuleEvidence, top: Parts, bottom: Parts) -> Ratio:
         return Ratio(None, None, "the divisor is 0")
     sign = float(np.sign(under.value))  # (-r) / (-m) is r / m
     squares = np.array([over.standard_error**2, _covariance(found, top, bottom), under.standard_error**2])
-    effective = min(over.effective, under.effective)
+    noisy = [one.effective for one in (over, under) if one.standard_error > ROUNDING * abs(one.value)]
+    effective = min(noisy, default=over.effective)  # a cost that is the same for all has no error but rounding
     critical = float(t_distribution.ppf((1 + found.level) / 2, effective - 1))
     shown = Shown(np.array([sign * over.value]), np.array([sign * under.value]), squares[:, None])
     low, high = (float(end[0]) for end in shown.interval(critical))

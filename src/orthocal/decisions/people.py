@@ -206,7 +206,14 @@ def affordable(cost: Floats, budgets: Floats) -> Floats:
 
 def within_budget(people: People, budget: float) -> tuple[People, Floats]:
     """Return people with the names of blanket rules that a budget allows, and the shares of people they reach."""
-    shares = affordable(people.mean(people.cost), np.array([budget]))[:, 0]
-    named = zip(people.blankets, shares.tolist(), strict=True)
-    names = tuple(n if share == 1 else f"{n.removesuffix('everyone')}{share:.0%} at random" for n, share in named)
+    names, shares = blankets_within(people.blankets, people.mean(people.cost), budget)
     return replace(people, blankets=names), shares
+
+
+def blankets_within(names: Sequence[str], cost: Floats, budget: float) -> tuple[tuple[str, ...], Floats]:
+    """Return blanket rules of these mean costs as a budget allows them, by name, and the shares of people they reach."""
+    shares = affordable(cost, np.array([budget]))[:, 0]
+    named = zip(names, shares.tolist(), strict=True)
+    return tuple(
+        n if share == 1 else f"{n.removesuffix('everyone')}{share:.0%} at random" for n, share in named
+    ), shares

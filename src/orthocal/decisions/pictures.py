@@ -87,7 +87,7 @@ def top_shares(policy: Policy, rule: str, ax: Axes | None = None, *, bins: int =
     ax.axhline(0, color=INK, linewidth=0.8)
     shown = place[:: -1 - len(place) // MOST_LABELS]
     ax.set_xticks(shown, [f"{table['share'][k]:.0%}" for k in shown])
-    order = "predicted gain per cost" if policy.people.has_cost else "predicted gain"
+    order = "predicted gain per cost" if policy.people is not None and policy.people.has_cost else "predicted gain"
     ax.set_xlabel(f"share of people, the highest {order} first ({rule})")
     ax.set_ylabel("gain per person of the bin, before costs")
     legend_above(ax, 2)

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
-from typing import Any
+from dataclasses import dataclass, replace
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -79,19 +79,29 @@ def policy(
     people = people_of(scores, predictions, cost, spend)
     if budget is None:
         allocations = {name: unlimited(prediction, people.cost) for name, prediction in people.predictions.items()}
-        return _concluded(_without_limit(people.counted, level), people, allocations, None)
+        return _of_people(_without_limit(people.counted, level), people, allocations, None)
     require_budget(budget, people)
     people, shares = within_budget(people, budget)
     steps = {name: steps_of(prediction, people.cost) for name, prediction in people.predictions.items()}
     allocations = {name: allocation(bought, people.weight, budget) for name, bought in steps.items()}
     way = walked(people, steps, budget, draws, random_state)
     curve = budget_curve_of(way, people, level)
-    judged = _Judged(way.evidence(-1, level), {"gain": 1.0}, shares, _baseline(people.counted, level), curve)
-    return _concluded(judged, people, allocations, float(budget))
+    judged = RulesJudged(way.evidence(-1, level), {"gain": 1.0}, shares, _baseline(people.counted, level), curve)
+    return _of_people(judged, people, allocations, float(budget))
+
+
+class About(NamedTuple):
+    """Arms and rules of a policy, how many rows it is judged on, and whether arms cost anything, or spends are known."""
+
+    arms: tuple[str, ...]
+    blankets: tuple[str, ...]
+    rows: int
+    has_cost: bool
+    has_spend: bool = False
 
 
 @dataclass(frozen=True, eq=False)
-class _Judged:
+class RulesJudged:
     """What is known of the rules: evidence, by which measures they are judged, and the share of people of blanket rules."""
 
     found: RuleEvidence
@@ -105,7 +115,19 @@ class _Judged:
         return {(name, measure): count for measure, count in self.measures.items()}
 
 
-def _without_limit(people: People, level: float) -> _Judged:
+def _without_limit(people: People, level: float) -> RulesJudged:
+    found = _averages(people, rule_columns(people), level)
+    return RulesJudged(found, LESS_COST, np.ones(len(people.arms)), _baseline(people, level))
+
+
+LESS_COST = {"gain": 1.0, "cost": -1.0}
+"""What rules are judged by where there is no budget."""
+BASELINE = (NO_ONE, "outcome")
+"""The mean outcome if no one is treated."""
+
+
+def rule_columns(people: People) -> dict[Measure, Floats]:
+    """Return what each rule gains, costs and promises of each row, where nothing limits it."""
     columns = _blanket_columns(people)
     for name, prediction in people.predictions.items():
         chosen = unlimited(prediction, people.cost)
@@ -114,8 +136,7 @@ def _without_limit(people: People, level: float) -> _Judged:
         columns[name, "cost"] = chosen.expected(people.cost)
         if people.spend is not None:
             columns[name, "spend"] = chosen.expected(people.spend)
-    found = _averages(people, columns, level)
-    return _Judged(found, {"gain": 1.0, "cost": -1.0}, np.ones(len(people.arms)), _baseline(people, level))
+    return columns
 
 
 def _blanket_columns(people: People) -> dict[Measure, Floats]:
@@ -133,35 +154,38 @@ def _averages(people: People, columns: Mapping[Measure, Floats], level: float) -
 
 
 def _baseline(people: People, level: float) -> Coefficient:
-    key = (NO_ONE, "outcome")
-    return _averages(people, {key: people.baseline}, level).mixture({key: 1.0}).coefficient
+    return _averages(people, {BASELINE: people.baseline}, level).mixture({BASELINE: 1.0}).coefficient
 
 
-def _concluded(judged: _Judged, people: People, allocations: dict[str, Allocation], budget: float | None) -> Policy:
-    values = {NO_ONE: _rule(judged, NO_ONE, people, np.zeros(len(people.arms)))}
-    for k, name in enumerate(people.blankets):
-        values[name] = _rule(judged, name, people, judged.shares[k] * (np.arange(len(people.arms)) == k))
+def _of_people(judged: RulesJudged, people: People, allocations: dict[str, Allocation], budget: float | None) -> Policy:
+    about = About(people.arms, people.blankets, len(people), people.has_cost, people.spend is not None)
+    shares = {name: given.shares(people.weight, len(people.arms)) for name, given in allocations.items()}
+    return replace(concluded_policy(judged, about, shares, budget), allocations=allocations, people=people)
+
+
+def concluded_policy(judged: RulesJudged, about: About, shares: Mapping[str, Floats], budget: float | None) -> Policy:
+    """Return the policy from what is known of its rules; `shares` of people get each arm by each prediction."""
+    values = {NO_ONE: _rule(judged, NO_ONE, about, np.zeros(len(about.arms)))}
+    for k, name in enumerate(about.blankets):
+        values[name] = _rule(judged, name, about, judged.shares[k] * (np.arange(len(about.arms)) == k))
     best = max(values, key=lambda name: values[name].value.value)
     blankets = list(values)
-    for name, given in allocations.items():
-        shares = given.shares(people.weight, len(people.arms))
-        values[name] = _rule(judged, name, people, shares, blankets)
+    for name, given in shares.items():
+        values[name] = _rule(judged, name, about, given, blankets)
     return Policy(
         values=values,
         baseline=judged.baseline,
         best_blanket=best,
         recommendation=recommendation_of(values, best),
-        arms=people.arms,
+        arms=about.arms,
         budget=budget,
         curve=judged.curve,
         level=judged.found.level,
-        rows=len(people),
-        allocations=allocations,
-        people=people,
+        rows=about.rows,
     )
 
 
-def _rule(judged: _Judged, name: str, people: People, shares: Floats, blankets: list[str] | None = None) -> Rule:
+def _rule(judged: RulesJudged, name: str, about: About, shares: Floats, blankets: list[str] | None = None) -> Rule:
     """Return the record of a rule; of one by prediction, with what only such rules have."""
     found, gain = judged.found, {(name, "gain"): 1.0}
     promised = {(name, "promised"): 1.0}
@@ -171,18 +195,18 @@ def _rule(judged: _Judged, name: str, people: People, shares: Floats, blankets: 
         value=found.mixture(judged.parts(name)).coefficient,
         gain=found.mixture(gain).coefficient,
         cost=found.mixture({(name, "cost"): 1.0}).value,
-        shares=dict(zip(people.arms, shares.tolist(), strict=True)),
+        shares=dict(zip(about.arms, shares.tolist(), strict=True)),
         promised=found.mixture(promised).value if blankets else None,
         excess=found.mixture(minus(promised, gain)).coefficient if blankets else None,
         over_blanket=over[0] if over else None,
         blankets=over[1] if over else (),
-        **(_ratios(found, name, people) if shares.any() else {}),
+        **(_ratios(found, name, about) if shares.any() else {}),
     )
 
 
-def _ratios(found: RuleEvidence, name: str, people: People) -> dict[str, Ratio]:
+def _ratios(found: RuleEvidence, name: str, about: About) -> dict[str, Ratio]:
     """Return gain per unit spent and its inverse, where anything costs something."""
-    if people.spend is None and not people.has_cost:
+    if not about.has_spend and not about.has_cost:
         return {}
-    gain, spend = {(name, "gain"): 1.0}, {(name, "cost" if people.spend is None else "spend"): 1.0}
+    gain, spend = {(name, "gain"): 1.0}, {(name, "spend" if about.has_spend else "cost"): 1.0}
     return {"return_on_spend": ratio_of(found, gain, spend), "cost_per_gain": ratio_of(found, spend, gain)}

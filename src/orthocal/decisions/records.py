@@ -10,6 +10,7 @@ from orthocal.assessment.parts import Check, Coefficient
 from orthocal.assessment.records import as_plain
 from orthocal.decisions.allocation import Allocation
 from orthocal.decisions.people import People
+from orthocal.errors import OrthocalError
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -128,8 +129,10 @@ class Policy:
     rows : int
     checks : tuple of Check
         Of data and predictions, where a `Study` made the policy.
-    people : People
-        The rows, for tables; not in `to_dict`.
+    note : str
+        Within a budget in partitions: by how much gains can be off, and where the intervals come from.
+    people : People or None
+        The rows, for tables; not in `to_dict`. None where rows are in partitions.
 
     Examples
     --------
@@ -153,8 +156,9 @@ class Policy:
     level: float
     rows: int
     checks: tuple[Check, ...] = ()
-    allocations: dict[str, Allocation] = field(repr=False)
-    people: People = field(repr=False)
+    note: str = ""
+    allocations: dict[str, Allocation] = field(default_factory=dict, repr=False)
+    people: People | None = field(default=None, repr=False)
 
     def __str__(self) -> str:
         return self.summary()
@@ -162,7 +166,7 @@ class Policy:
     @property
     def predictions(self) -> tuple[str, ...]:
         """Names of the predictions."""
-        return tuple(self.people.predictions)
+        return tuple(name for name, rule in self.values.items() if rule.over_blanket is not None)
 
     def table(self, rule: str, bins: int = 10) -> dict[str, Floats]:
         """Return people in bins from the most promising down: predicted and estimated gain, cumulative gain and cost.
@@ -171,6 +175,10 @@ class Policy:
         """
         from orthocal.decisions.shares import top_share_table
 
+        if self.people is None:
+            raise OrthocalError(
+                "A table of top shares must have rows in memory; those of this policy are in partitions. Make it of a sample."
+            )
         return top_share_table(self.people, rule, bins, level=self.level, by_ratio=self.budget is not None)
 
     def summary(self) -> str:

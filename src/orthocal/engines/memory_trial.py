@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
@@ -16,6 +16,7 @@ from orthocal.assessment.assess import assess_rows
 from orthocal.assessment.audit import AuditPlan, audited
 from orthocal.assessment.audit_records import Audit
 from orthocal.assessment.records import Settings
+from orthocal.assessment.rivals import RivalSums, rival_sums, that_count
 from orthocal.calibrators import Calibrator, Constant
 from orthocal.calibrators.within import GroupsWithin
 from orthocal.group_maps import GroupMap, predict_within
@@ -107,6 +108,20 @@ class MemoryTrial:
     def compare(self, settings: Settings, before: Map, after: Map) -> Comparison:
         """Compare what two maps make of the prediction."""
         return compare(self.values(before), self.values(after), self.loss, level=settings.level, cost=settings.cost)
+
+    @property
+    def unit(self) -> str:
+        """Of the effect."""
+        return self.loss.unit
+
+    def rival(self, map_: Map) -> Floats:
+        """Return what a map makes of the rows judged."""
+        return self.values(map_)
+
+    def rival_sums(self, predictions: Sequence[Floats], cost: float | None) -> RivalSums:
+        """Return what a leaderboard of predictions must know of the rows judged; those of weight 0 are no evidence."""
+        kept = that_count(self.loss)
+        return rival_sums([one[kept] for one in predictions], self.loss[kept], cost)
 
     def gaps(self, again: Map, predictions: Floats) -> Floats:
         """Return how far another map is from the map of the method: at predictions, or in the rows judged if groups matter."""

@@ -15,6 +15,7 @@ from orthocal.arrays import Booleans, Floats, Integers
 from orthocal.assessment import Assessment, Comparison
 from orthocal.assessment.audit_records import Audit
 from orthocal.assessment.records import Settings
+from orthocal.assessment.rivals import RivalSums
 from orthocal.calibrators import Calibrator
 from orthocal.calibrators.within import GroupsWithin
 from orthocal.errors import OrthocalError
@@ -107,6 +108,19 @@ class JudgedMap(Protocol):
 
     def refitted(self) -> Map:
         """Return the map of the same method, its members and their weights as they are, fitted on all rows."""
+        ...
+
+    @property
+    def unit(self) -> str:
+        """Of the effect."""
+        ...
+
+    def rival(self, map_: Map) -> Any:
+        """Return what a map makes of the prediction on the rows judged: an array, or in partitions column and map."""
+        ...
+
+    def rival_sums(self, predictions: Sequence[Any], cost: float | None) -> RivalSums:
+        """Return what a leaderboard of such predictions must know of the rows judged."""
         ...
 
 

@@ -20,10 +20,14 @@ def policy_figures(policy: Policy) -> list[Figure]:
     baseline = estimate(policy.baseline.value, policy.baseline.interval)
     return [
         Figure("rows judged", f"{policy.rows:,}, {arms}", f"{percent(policy.level)} intervals in brackets"),
-        *([] if policy.budget is None else [Figure("budget", number(policy.budget), "mean cost per person")]),
+        *([] if policy.budget is None else [Figure("budget", number(policy.budget), _of_budget(policy))]),
         Figure("outcome if no one is treated", baseline, "mean of all rows"),
         *(figure for rule in policy.values.values() for figure in _rule_figures(rule, policy)),
     ]
+
+
+def _of_budget(policy: Policy) -> str:
+    return "; ".join(filter(None, ["mean cost per person", policy.note]))
 
 
 def _rule_figures(rule: Rule, policy: Policy) -> list[Figure]:

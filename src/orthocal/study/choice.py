@@ -11,10 +11,9 @@ import numpy as np
 from orthocal.assessment.confidence_set import DRAWS
 from orthocal.assessment.parts import Check
 from orthocal.assessment.records import Settings
-from orthocal.assessment.rivals import BlanketRule, Entry, PairedDifference, Rival, leaderboard_of
+from orthocal.assessment.rivals import BlanketRule, Entry, PairedDifference, Rival, board_of
 from orthocal.calibrators import Calibrator
-from orthocal.engines.memory import MemoryEngine
-from orthocal.engines.memory_trial import MemoryTrial
+from orthocal.engines.protocol import Engine, JudgedMap
 from orthocal.errors import OrthocalError, require_one_of
 from orthocal.formats import shown
 from orthocal.maps import AffineMap, IdentityMap
@@ -147,7 +146,7 @@ class Choice:
 
 
 def choice_among(
-    engine: MemoryEngine,
+    engine: Engine,
     predictions: Mapping[str, Any],
     method: str | Calibrator,
     holdout: Any,
@@ -162,7 +161,8 @@ def choice_among(
     entries = [*_constants(first, average, settings)]
     entries += [entry for name, trial in trials.items() for entry in _as_is_and_calibrated(name, trial, settings)]
     judged = len(first.judged)
-    board = leaderboard_of(entries, first.loss, settings, judged / (judged + first.fitted))
+    sums = first.rival_sums([one.prediction for one in entries], settings.cost)
+    board = board_of(entries, sums, settings, judged / (judged + first.fitted))
     return Choice(
         rivals=board.rivals,
         comparisons=board.comparisons,
@@ -171,7 +171,7 @@ def choice_among(
         cost=settings.cost,
         level=settings.level,
         draws=DRAWS,
-        unit=first.loss.unit,
+        unit=first.unit,
         rows=judged,
         fitted_rows=first.fitted,
         reasons={name: trial.reason for name, trial in trials.items() if trial.reason},
@@ -198,19 +198,19 @@ def require_names(predictions: Mapping[str, Any]) -> None:
             )
 
 
-def _constants(trial: MemoryTrial, average: float, settings: Settings) -> Iterator[Entry]:
+def _constants(trial: JudgedMap, average: float, settings: Settings) -> Iterator[Entry]:
     """Yield the average effect of the rows the maps were fitted on, and no effect."""
-    values = {AVERAGE: average, NO_EFFECT: WITHOUT_EFFECT.get(trial.loss.unit)}
+    values = {AVERAGE: average, NO_EFFECT: WITHOUT_EFFECT.get(trial.unit)}
     for name, value in values.items():
         if value is not None:
-            verdict = trial.assess(settings, AffineMap(value, 0.0))
-            yield Entry(name, np.full(len(trial.judged), value), verdict=verdict)
+            same = AffineMap(value, 0.0)
+            yield Entry(name, trial.rival(same), verdict=trial.assess(settings, same))
 
 
-def _as_is_and_calibrated(name: str, trial: MemoryTrial, settings: Settings) -> Iterator[Entry]:
+def _as_is_and_calibrated(name: str, trial: JudgedMap, settings: Settings) -> Iterator[Entry]:
     """Yield a prediction before and after its map, judged by the same tolerance."""
-    before, prediction = trial.assess(settings, IdentityMap()), trial.prediction[trial.judged]
-    yield Entry(name, prediction, name, False, before)
+    before = trial.assess(settings, IdentityMap())
+    yield Entry(name, trial.rival(IdentityMap()), name, False, before)
     after = trial.assess(replace(settings, tolerance=before.tolerance), trial.map)
     after = replace(after, tolerance_note=before.tolerance_note)
-    yield Entry(calibrated_name(name), trial.map.predict(prediction), name, True, after)
+    yield Entry(calibrated_name(name), trial.rival(trial.map), name, True, after)

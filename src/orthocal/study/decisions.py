@@ -12,9 +12,12 @@ from orthocal.arrays import Floats, Integers
 from orthocal.assessment.parts import Check
 from orthocal.decisions import Policy, policy
 from orthocal.decisions.people import costs_of, require_spendable
+from orthocal.engines.partitioned.policies_summed import PolicyPlan, summed_policy
+from orthocal.engines.partitioned.rivals_summed import RivalColumn
 from orthocal.errors import OrthocalError
 from orthocal.formats import shown
 from orthocal.losses import ArmScores
+from orthocal.maps import IdentityMap
 from orthocal.observations import as_numbers
 from orthocal.study.choice import require_names
 from orthocal.study.choice_words import calibrated_name
@@ -83,6 +86,45 @@ def decided(
             "spend": None if spend is None else engine.scores_of(spend)[judged],
         },
     )
+
+
+def checked_costs_in_partitions(rows: Any, arm: Any, settings: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the settings of a policy with the cost as a number or a column, before anything is learnt."""
+    cost, budget = settings["cost"], settings["budget"]
+    if isinstance(cost, Mapping):
+        costs_of(dict.fromkeys(cost, 0.0), (arm,), 1)  # each arm is named, and no other
+        cost = cost[arm]
+    if settings["spend"] is not None:
+        raise OrthocalError(
+            f"`spend` must have rows in memory, for its regressions are learnt; this study's are {rows.table.place}. Take a "
+            f"sample: Study({rows.table.sampling}, ...)."
+        )
+    if isinstance(cost, str):
+        require_columns_in(rows.columns, {cost: "cost"})
+    elif np.ndim(cost) > 0:
+        raise OrthocalError(
+            f"`cost` must be a number or a column {rows.table.place}; it is an array. Add it to the table."
+        )
+    else:
+        (most,) = costs_of(cost, (arm,), 1)[0]
+        if budget is not None:
+            require_spendable(budget, float(most))
+    return {**settings, "cost": cost}
+
+
+def decided_in_partitions(
+    rows: Any, named: Mapping[str, str], method: Any, holdout: Any, settings: Mapping[str, Any]
+) -> Policy:
+    """Value rules by columns of predictions, as they are and calibrated, from sums over partitions."""
+    require_names(named)
+    engine, held, plain = rows.engine, rows.held_out(holdout), IdentityMap()
+    trials = {name: engine.trial(column, method, held, ()) for name, column in named.items()} if held else {}
+    rules = {name: RivalColumn(column, plain) for name, column in named.items()}
+    for name, trial in trials.items():
+        rules |= {name: rules.pop(name), calibrated_name(name): RivalColumn(named[name], trial.map)}
+    table = next((trial.judged_table for trial in trials.values()), engine.table)
+    source = engine.source(next(iter(named.values())))
+    return summed_policy(source, table, PolicyPlan(rules, settings["cost"]), settings)
 
 
 def with_checks(decision: Policy, checks: tuple[Check, ...]) -> Policy:

@@ -17,6 +17,7 @@ from orthocal.assessment.effect_band import EffectBand, effect_band
 from orthocal.assessment.parts import Check
 from orthocal.calibrators import Calibrator, new_calibrator
 from orthocal.calibrators.within import GroupsWithin, groups_within, require_within
+from orthocal.decisions import Policy
 from orthocal.engines.memory import MemoryEngine
 from orthocal.engines.protocol import held_out, require_share
 from orthocal.errors import HonestyWarning, OrthocalError, require_mapping, require_whole
@@ -27,6 +28,7 @@ from orthocal.nuisances.learners import Recipe, choose_learners
 from orthocal.observations import as_groups, as_labels, as_numbers, observe, warn_of_other_order
 from orthocal.study.checks import StudyEvidence, checks_of_data, checks_of_map, checks_of_prediction, checks_of_verdict
 from orthocal.study.columns import MemoryTable, require_columns_in, require_name, require_no_covariate
+from orthocal.study.decisions import checked_costs, decided
 
 if TYPE_CHECKING:
     from orthocal.study.definition import StudyDefinition
@@ -222,7 +224,25 @@ class MemoryStudyRows:
         groups = map_.columns if isinstance(map_, GroupMap) else ()
         return predict_within(map_, prediction, {name: self.table.column(name) for name in groups})
 
-    def require_choice(self) -> None:
+    def costs_checked(self, arm: Any, settings: Mapping[str, Any]) -> dict[str, Any]:
+        """Return the settings of a policy with costs and columns checked, before anything is learnt."""
+        return checked_costs(self, (arm,), settings)
+
+    def decided(
+        self, predictions: Mapping[str, Floats], method: Any, holdout: Any, settings: Mapping[str, Any]
+    ) -> Policy:
+        """Value rules by predictions, as they are and calibrated."""
+        engine, sides = self.engine, self.engine.sides(self.held_out(holdout))
+        held = np.isin(np.arange(self.count), sides[1])
+
+        def calibrated_column(values: Floats) -> Floats:
+            trial = engine.trial(values[:, 0], method, held, {})
+            return np.asarray(trial.map.predict(values[:, 0]))[:, None]
+
+        found = {name: values[:, None] for name, values in predictions.items()}
+        return decided(engine, engine.scores, found, calibrated_column, sides, settings)
+
+    def require_shares(self) -> None:
         """Rows in memory always allow it."""
 
     def require_sensitivity(self) -> None:

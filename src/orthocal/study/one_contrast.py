@@ -6,9 +6,6 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, cast
 
-import numpy as np
-
-from orthocal.arrays import Floats
 from orthocal.assessment import Comparison
 from orthocal.assessment.effect_band import bins_of
 from orthocal.assessment.parts import Check
@@ -25,7 +22,7 @@ from orthocal.study.calibrating import about_map, calibrated
 from orthocal.study.calibration import Calibration
 from orthocal.study.choice import Choice, choice_among
 from orthocal.study.confounding import require_bounds
-from orthocal.study.decisions import checked_costs, decided, with_checks
+from orthocal.study.decisions import with_checks
 
 if TYPE_CHECKING:
     from orthocal.study.definition import StudyDefinition
@@ -134,19 +131,11 @@ class OneContrast:
     def policy(self, prediction: Any, method: Any, holdout: Any, settings: Mapping[str, Any]) -> Policy:
         """Value rules by predictions, as they are and calibrated, beside treating no one and everyone."""
         rows = self.study.rows
-        rows.require_choice()
         rows.require_method(method)
         settings = self.costs_checked(settings)
-        engine, sides = rows.engine, rows.engine.sides(rows.held_out(holdout))
-        held = np.isin(np.arange(rows.count), sides[1])
-
-        def calibrated_column(values: Floats) -> Floats:
-            trial = engine.trial(values[:, 0], method, held, {})
-            return np.asarray(trial.map.predict(values[:, 0]))[:, None]
-
         named = named_predictions(self.study, prediction)
-        found = {name: rows.predicted(given, name)[:, None] for name, given in named.items()}
-        decision = decided(engine, engine.scores, found, calibrated_column, sides, settings)
+        found = {name: rows.predicted(given, name) for name, given in named.items()}
+        decision = rows.decided(found, method, holdout, settings)
         checks = [check for name, given in named.items() for check in rows.checks_of(given, name)]
         return with_checks(decision, (*rows.data_checks, *checks))
 
@@ -159,7 +148,7 @@ class OneContrast:
         """Return the settings of a policy with costs and columns checked, before anything is learnt."""
         effect: Any = self.study.estimand
         require_scores(effect)
-        return checked_costs(self.study.rows, (effect.arm,), settings)
+        return self.study.rows.costs_checked(effect.arm, settings)
 
     def require_redraws(self, redraws: int) -> None:
         """The whole job can be done again so many times."""
@@ -171,7 +160,6 @@ class OneContrast:
     def choose(self, prediction: Any, method: Any, holdout: Any, settings: Settings) -> Choice:
         """Choose among predictions, each as it is and calibrated."""
         rows = self.study.rows
-        rows.require_choice()
         rows.require_method(method)
         held, given = rows.held_out(holdout), named_predictions(self.study, prediction)
         found = {name: rows.predicted(one, name) for name, one in given.items()}

@@ -10,17 +10,21 @@ import numpy as np
 
 from orthocal.arrays import Floats
 from orthocal.assessment import Assessment
-from orthocal.assessment.effect_band import EffectBand
+from orthocal.assessment.effect_band import EffectBand, effect_band
 from orthocal.assessment.parts import Check
 from orthocal.calibrators import Calibrator
 from orthocal.calibrators.within import GroupsWithin
+from orthocal.decisions import Policy
 from orthocal.engines.protocol import PartitionedTable, require_share
 from orthocal.errors import OrthocalError
 from orthocal.formats import listed, shown
 from orthocal.maps import Map
 from orthocal.nuisances.learners import Recipe
-from orthocal.study.checks import checks_of_verdict
+from orthocal.study.arm_predictions import columns_named
+from orthocal.study.checks import checks_of_data, checks_of_map, checks_of_verdict
 from orthocal.study.columns import require_columns_in, require_no_covariate
+from orthocal.study.decisions import checked_costs_in_partitions, decided_in_partitions
+from orthocal.study.partitioned_checks import PartitionedEvidence, looked_at
 
 if TYPE_CHECKING:
     from orthocal.study.definition import StudyDefinition
@@ -35,6 +39,8 @@ class PartitionedStudyRows:
     def __init__(self, study: StudyDefinition, table: PartitionedTable) -> None:
         self.study, self.table = study, table
         self.columns = [str(name) for name in table.columns]
+        self._asked = columns_named(study.predictions)
+        self._looked: list[PartitionedEvidence] = []
 
     @property
     def size(self) -> str:
@@ -66,6 +72,7 @@ class PartitionedStudyRows:
         """Return a column by its name; a model's predictions become one, partition by partition."""
         if isinstance(given, str):
             require_columns_in(self.columns, {given: "prediction"})
+            self._asked = list(dict.fromkeys([*self._asked, given]))
             return given
         raise OrthocalError(
             f"Predictions must be a column {self.table.place}; {shown(name)} is a {type(given).__name__}. Add them to the table "
@@ -114,28 +121,43 @@ class PartitionedStudyRows:
 
         require_summed(method)
 
-    data_checks: tuple[Check, ...] = ()
+    def evidence(self, *predictions: str) -> PartitionedEvidence:
+        """Return all that checks look at, from one pass for the predictions known by then, and one for each that comes later."""
+        known = next((one for one in self._looked if set(predictions) <= one.predictions.keys()), None)
+        if known is not None:
+            return known
+        names = list(dict.fromkeys([*predictions, *([] if self._looked else self._asked)]))
+        source = self.engine.source(names[0] if names else self.study.outcome)
+        self._looked.append(looked_at(self.study, source, self.columns, names, self.count))
+        return self._looked[-1]
+
+    @cached_property
+    def data_checks(self) -> tuple[Check, ...]:
+        """Checks of the data: what is counted in all rows, what is looked at in a sample of them."""
+        return checks_of_data(self.evidence().evidence)
 
     def require_checks(self) -> tuple[Check, ...]:
-        """Refuse: checks look at single rows."""
-        raise OrthocalError(
-            f"`checks` must have rows in memory; this study's are {self.table.place}. Check a sample: "
-            f"Study({self.table.sampling}, ...).checks()"
-        )
+        """Return the checks of the data."""
+        return self.data_checks
 
     def checks_of(self, given: Any, name: str | None = None) -> tuple[Check, ...]:
-        """Return none: checks of single rows have no summary form."""
-        del given, name
-        return ()
+        """Checks of a prediction."""
+        column = self.predicted(given, name or str(given))
+        return self.evidence(column).checks_of(column, name or column)
 
     def checks_of_verdict(self, verdict: Assessment) -> tuple[Check, ...]:
         """Checks of what a verdict found."""
         return checks_of_verdict(verdict)
 
     def checks_of_map(self, map_: Map, prediction: str, bins: Floats | None, level: float) -> tuple[Check, ...]:
-        """Return none: a band takes rows in memory."""
-        del map_, prediction, bins, level
-        return ()
+        """Checks of a map against the band of the sample; none where there is no band."""
+        found = self.evidence(prediction)
+        own = found.prediction(prediction)
+        try:
+            band = effect_band(own, found.evidence.engine.learnt.loss, bins=bins, level=level)
+        except OrthocalError:
+            return ()
+        return tuple(found.evidence.as_seen(check) for check in checks_of_map(map_, own, band))
 
     def warn_if_shipped(self, prediction: str) -> None:
         """Say nothing: a column does not tell where it comes from."""
@@ -143,11 +165,19 @@ class PartitionedStudyRows:
     def remember(self, prediction: str, map_: Map) -> None:
         """Remember nothing."""
 
-    def require_choice(self) -> None:
-        """Refuse: rivals are judged row by row."""
+    def costs_checked(self, arm: Any, settings: Mapping[str, Any]) -> dict[str, Any]:
+        """Return the settings of a policy with the cost as a number or a column, before anything is learnt."""
+        return checked_costs_in_partitions(self, arm, settings)
+
+    def decided(self, predictions: Mapping[str, str], method: Any, holdout: Any, settings: Mapping[str, Any]) -> Policy:
+        """Value rules by predictions, as they are and calibrated, from sums."""
+        return decided_in_partitions(self, predictions, method, holdout, settings)
+
+    def require_shares(self) -> None:
+        """Refuse: people are listed one by one."""
         raise OrthocalError(
-            f"Choices and policies must have rows in memory; this study's are {self.table.place}. Take a sample: "
-            f"Study({self.table.sampling}, ...)."
+            f"Tables of people from the most promising down must have rows in memory; this study's are {self.table.place}. "
+            f"Take a sample: Study({self.table.sampling}, ...); `Study.policy` values rules on all rows without them."
         )
 
     def require_sensitivity(self) -> None:

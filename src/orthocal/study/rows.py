@@ -11,6 +11,7 @@ from orthocal.assessment.effect_band import EffectBand
 from orthocal.assessment.parts import Check
 from orthocal.calibrators import Calibrator
 from orthocal.calibrators.within import GroupsWithin
+from orthocal.decisions import Policy
 from orthocal.maps import Map
 
 
@@ -90,8 +91,16 @@ class StudyRows(Protocol):
         """Remember what a map that ships makes of these rows."""
         ...
 
-    def require_choice(self) -> None:
-        """Models can be chosen among on these rows."""
+    def costs_checked(self, arm: Any, settings: Mapping[str, Any]) -> dict[str, Any]:
+        """Return the settings of a policy of one arm with costs and columns checked, before anything is learnt."""
+        ...
+
+    def decided(self, predictions: Mapping[str, Any], method: Any, holdout: Any, settings: Mapping[str, Any]) -> Policy:
+        """Value rules by predictions, as they are and calibrated, beside treating no one and everyone."""
+        ...
+
+    def require_shares(self) -> None:
+        """People can be listed from the most promising down."""
         ...
 
     def require_sensitivity(self) -> None:

@@ -63,25 +63,27 @@ class DaskTable:
     def answers(self, function: Callable[..., Any], *shared: Any, parts: Sequence[int] | None = None) -> list[Any]:
         """Compute the answers of partitions, all at once."""
         chosen = range(len(self.parts)) if parts is None else parts
-        return list(self._computed(self._tasks(chosen, function, shared)))
+        watch = PassWatch(len(chosen))
+        return list(self._computed(self._tasks(chosen, watch.counting(function), shared), watch))
 
     def merged(self, function: Callable[..., Any], merge: Callable[[Sequence[Any]], Any], *shared: Any) -> Any:
         """Compute and merge the answers where they are, in steps of a few."""
         import dask
 
-        tasks = self._tasks(range(len(self.parts)), function, shared)
+        watch = PassWatch(len(self.parts))
+        tasks = self._tasks(range(len(self.parts)), watch.counting(function), shared)
         merging = dask.delayed(merge, pure=False, traverse=False)
         while len(tasks) > 1:
             tasks = [merging(tasks[k : k + AT_ONCE]) for k in range(0, len(tasks), AT_ONCE)]
-        (found,) = self._computed(tasks)
+        (found,) = self._computed(tasks, watch)
         return found
 
-    def _computed(self, tasks: Sequence[Any]) -> Any:
+    def _computed(self, tasks: Sequence[Any], watch: PassWatch) -> Any:
         """Compute tasks; where a column was not found, look for the partition that lacks it."""
         import dask
 
         try:
-            with PassWatch(len(self.parts)):
+            with watch:
                 return dask.compute(*tasks)
         except KeyError:
             for name, part in zip(self.names, self.parts, strict=True):

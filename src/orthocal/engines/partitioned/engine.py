@@ -12,6 +12,7 @@ import numpy as np
 from orthocal.arrays import Floats
 from orthocal.assessment import Assessment, Comparison
 from orthocal.assessment.records import Settings
+from orthocal.assessment.rivals import RivalSums
 from orthocal.calibrators import CALIBRATORS, Calibrator, Constant
 from orthocal.effects import Effect
 from orthocal.engines.partitioned.division import (
@@ -27,6 +28,7 @@ from orthocal.engines.partitioned.fit import fitted
 from orthocal.engines.partitioned.partition_loss import Job, observed
 from orthocal.engines.partitioned.passes import reduced
 from orthocal.engines.partitioned.preparation import chosen, prepared, seed_of_partitions
+from orthocal.engines.partitioned.rivals_summed import RivalColumn, summed_rivals
 from orthocal.engines.partitioned.source import Source
 from orthocal.engines.partitioned.training import probe, require_defined
 from orthocal.engines.partitioned.verdict import compared, judged, rivals_compared
@@ -144,6 +146,7 @@ class PartitionedEngine:
             every=self.source(prediction),
             learning=learning,
             held=replace(every, table=chosen(held, every.job.roles)),
+            judged_table=held,
             judged=range(judged_rows),
             fitted=fitted_rows,
         )
@@ -200,6 +203,7 @@ class PartitionedTrial:
     every: Source
     learning: Source
     held: Source
+    judged_table: PartitionedTable
     judged: range
     fitted: int
 
@@ -240,6 +244,21 @@ class PartitionedTrial:
 
     def audit(self, settings: Settings, map_: Map) -> None:
         """Return nothing: groups are tested in memory."""
+
+    @property
+    def unit(self) -> str:
+        """Of the effect."""
+        return self.held.like.unit
+
+    def rival(self, map_: Map) -> RivalColumn:
+        """Return column and map."""
+        column = self.held.job.roles.prediction
+        assert column is not None  # noqa: S101
+        return RivalColumn(column, map_)
+
+    def rival_sums(self, predictions: Sequence[RivalColumn], cost: float | None) -> RivalSums:
+        """Return what a leaderboard of predictions must know of the rows judged, in one pass."""
+        return summed_rivals(self.held, self.judged_table, predictions, cost)
 
     def gaps(self, again: Map, predictions: Floats) -> Floats:
         """Return how far another map is from the map of the method."""

@@ -22,17 +22,22 @@ from orthocal.study.checks.in_sample import in_sample
 from orthocal.study.checks.leakage import censoring, giveaway, hidden_clusters, identifiers, outcome_among_covariates
 from orthocal.study.checks.maps import inside_band
 from orthocal.study.checks.predictions import (
+    Predicted,
     outcome_as_prediction,
     possible,
+    predicted_by,
     prediction_among_covariates,
     ranking,
     skewness,
 )
+from orthocal.study.checks.sums import DataSums, PredictionSums
 
 __all__ = [
     "FAILED",
     "PASSED",
     "WARNING",
+    "DataSums",
+    "PredictionSums",
     "StudyEvidence",
     "checks_of_data",
     "checks_of_map",
@@ -53,7 +58,7 @@ OF_DATA: tuple[Callable[[StudyEvidence], Check | None], ...] = (
     extreme_weights,
     censoring,
 )
-OF_PREDICTION: tuple[Callable[[StudyEvidence, Floats, str], Check | None], ...] = (
+OF_PREDICTION: tuple[Callable[[StudyEvidence, Predicted], Check | None], ...] = (
     outcome_as_prediction,
     prediction_among_covariates,
     possible,
@@ -68,9 +73,12 @@ def checks_of_data(evidence: StudyEvidence) -> tuple[Check, ...]:
     return tuple(found for check in OF_DATA if (found := check(evidence)) is not None)
 
 
-def checks_of_prediction(evidence: StudyEvidence, prediction: Floats, name: str) -> tuple[Check, ...]:
-    """Return the checks of a prediction that apply."""
-    return tuple(found for check in OF_PREDICTION if (found := check(evidence, prediction, name)) is not None)
+def checks_of_prediction(
+    evidence: StudyEvidence, prediction: Floats, name: str, sums: PredictionSums | None = None
+) -> tuple[Check, ...]:
+    """Return the checks of a prediction that apply; `sums` are of all rows where those at hand are a sample."""
+    own = predicted_by(evidence, prediction, name, sums)
+    return tuple(found for check in OF_PREDICTION if (found := check(evidence, own)) is not None)
 
 
 def checks_of_verdict(verdict: Assessment) -> tuple[Check, ...]:

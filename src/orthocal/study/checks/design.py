@@ -8,9 +8,8 @@ from scipy.stats import norm, rankdata
 from orthocal.arrays import Booleans, Floats, Integers, group_sums
 from orthocal.assessment.parts import Check
 from orthocal.effects.censored import CURVES, MOST_LOST, WELL_FOLLOWED, share_lost
-from orthocal.effects.late import arm_contrast
 from orthocal.formats import listed, number
-from orthocal.study.checks.evidence import FAILED, WARNING, StudyEvidence, passed
+from orthocal.study.checks.evidence import FAILED, WARNING, StudyEvidence, looks_at_rows, passed
 
 MOST_CLIPPED = {FAILED: 0.2, WARNING: 0.05}
 LEAST_EFFECTIVE = {FAILED: 0.1, WARNING: 0.3}
@@ -23,7 +22,7 @@ STRONG, FEWEST_CLUSTERS, LEAST_WEIGHTED, HEAVIEST = 10.0, 30.0, 0.1, 0.1
 
 def positivity(evidence: StudyEvidence) -> Check | None:
     """Every row could have had either treatment (overlap)."""
-    overlap, name = evidence.overlap, "positivity"
+    overlap, name = evidence.sums.overlap, "positivity"
     if overlap is None or not overlap.rows:
         return None
     clipped = max((share for name, share in overlap.clipped.items() if "propensity" in name), default=0.0)
@@ -37,6 +36,7 @@ def positivity(evidence: StudyEvidence) -> Check | None:
     return passed(name, figure, "Every row could have had either treatment.")
 
 
+@looks_at_rows
 def balance(evidence: StudyEvidence) -> Check | None:
     """With a known propensity, covariates are alike in all arms, and arms are as common as it says."""
     overlap, known = evidence.overlap, evidence.engine.to_learn[1]
@@ -92,6 +92,7 @@ def _imbalance(column: Floats, surprise: Floats, groups: Integers | None) -> flo
     return float(own.sum()) / size if size > 0 else 0.0
 
 
+@looks_at_rows
 def follow_up(evidence: StudyEvidence) -> Check | None:
     """Every row had a chance to be followed to the horizon."""
     event, learnt = evidence.rows.event, evidence.engine.learnt.nuisances
@@ -115,16 +116,13 @@ def follow_up(evidence: StudyEvidence) -> Check | None:
 
 def instrument_strength(evidence: StudyEvidence) -> Check | None:
     """The instrument moves the treatment: F of the first stage is at least 10."""
-    rows, learnt = evidence.rows, evidence.engine.learnt.nuisances
-    if rows.instrument is None or "treatment_z1" not in learnt:
+    found = evidence.sums.first_stage
+    if found is None:
         return None
-    taken, has = rows.treatment.astype(float), rows.instrument == 1
-    moved = arm_contrast(taken, has, learnt["instrument_propensity"], learnt["treatment_z1"], learnt["treatment_z0"])
-    mean = float(np.average(moved, weights=rows.weight))
-    own = rows.weight * (moved - mean)
-    if rows.groups is not None:
-        own = group_sums(rows.groups, own, int(rows.groups.max()) + 1)
-    strength = (mean * float(rows.weight.sum())) ** 2 / float(own @ own) if own.any() else np.inf
+    total, moved = found.total.tolist()
+    mean = moved / total
+    squares = found.squares(np.array([-mean, 1.0]))
+    strength = moved**2 / squares if squares > 0 else np.inf
     figure = f"F = {strength:.1f}, {mean:.1%} compliers"
     if strength >= STRONG:
         return passed("instrument strength", figure, "The instrument moves the treatment.")
@@ -136,10 +134,10 @@ def instrument_strength(evidence: StudyEvidence) -> Check | None:
 
 def few_clusters(evidence: StudyEvidence) -> Check | None:
     """There are enough clusters for intervals to mean what they say."""
-    groups = evidence.rows.groups
-    if groups is None:
+    clusters = evidence.sums.clusters
+    if clusters is None:
         return None
-    sizes = np.bincount(groups).astype(float)
+    (sizes,) = clusters.sums
     count = float(sizes.sum() ** 2 / (sizes @ sizes))
     figure = f"effective number of clusters {count:.0f}"
     if count >= FEWEST_CLUSTERS:
@@ -149,11 +147,10 @@ def few_clusters(evidence: StudyEvidence) -> Check | None:
 
 def extreme_weights(evidence: StudyEvidence) -> Check | None:
     """No few rows carry most of the sample weight."""
-    weight = evidence.rows.weight
-    if not np.ptp(weight) > 0:
+    sums = evidence.sums
+    if not sums.weights.high[0] > sums.weights.low[0]:
         return None
-    share = float(weight.sum() ** 2 / (weight @ weight)) / len(weight)
-    heaviest = float(weight.max() / weight.sum())
+    share, heaviest = sums.effective_rows / sums.rows, sums.heaviest
     figure = f"effective sample size {share:.0%} of rows, heaviest row {number(100 * heaviest)}%"
     if share >= LEAST_WEIGHTED and heaviest <= HEAVIEST:
         return passed("weights", figure, "No few rows carry most of the weight.")

@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
-from functools import cached_property
+from collections.abc import Callable
+from dataclasses import replace
+from functools import cached_property, wraps
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from orthocal.arrays import Floats, Integers, Labels
+from orthocal.arrays import Integers, Labels
 from orthocal.assessment.parts import Check
 from orthocal.folds import row_order
 from orthocal.losses import Overlap
-from orthocal.observations import Observations, encode
+from orthocal.observations import Encoding, Observations, encode
 from orthocal.study.arm_predictions import columns_named
+from orthocal.study.checks.sums import DataSums
 from orthocal.study.columns import MemoryTable
 from orthocal.values import series_values
 
@@ -20,8 +23,6 @@ if TYPE_CHECKING:
     from orthocal.study.definition import StudyDefinition
 
 PASSED, WARNING, FAILED = "passed", "warning", "failed"
-SAME = 1e-9
-"""Share of their size within which numbers are the same."""
 MOST_ROWS = 5000
 """Rows that a check looks at which fits something for every covariate."""
 
@@ -34,14 +35,39 @@ class StudyEvidence:
     study : Study
     table : MemoryTable
     engine : MemoryEngine
-        Or what it learnt of one contrast of several.
+        Or what it learnt of one contrast of several, or of a sample.
     effect : Effect, optional
         The effect that predictions are of; that of the study by default.
+    sums : DataSums, optional
+        What is known of all rows, where those of the table are a sample of them.
+    encoding : Encoding, optional
+        Of the covariates, where it is not that of the table.
     """
 
-    def __init__(self, study: StudyDefinition, table: MemoryTable, engine: Any, effect: Any = None) -> None:
+    def __init__(
+        self,
+        study: StudyDefinition,
+        table: MemoryTable,
+        engine: Any,
+        effect: Any = None,
+        sums: DataSums | None = None,
+        encoding: Encoding | None = None,
+    ) -> None:
         self.study, self.table, self.engine = study, table, engine
         self.effect: Any = study.estimand if effect is None else effect
+        self._sums, self._encoding = sums, encoding
+
+    @cached_property
+    def sums(self) -> DataSums:
+        """What checks must know of all rows."""
+        if self._sums is not None:
+            return self._sums
+        return DataSums.of(self.rows, self.engine.learnt.nuisances, self.overlap)
+
+    @property
+    def is_sample(self) -> bool:
+        """Whether the rows at hand are fewer than all."""
+        return self._sums is not None and self._sums.rows > len(self.rows)
 
     @property
     def rows(self) -> Observations:
@@ -51,9 +77,16 @@ class StudyEvidence:
 
     @property
     def overlap(self) -> Overlap | None:
-        """How well treatment levels overlap."""
+        """How well treatment levels overlap, row by row."""
         found: Overlap | None = self.engine.learnt.loss.overlap
         return found
+
+    def as_seen(self, check: Check) -> Check:
+        """Return a check of single rows; where these are a sample, its figure says of how many."""
+        if not self.is_sample:
+            return check
+        seen = f"on a sample of {len(self.rows):,} rows"
+        return replace(check, figure=", ".join(filter(None, [check.figure, seen])))
 
     @cached_property
     def names(self) -> list[str]:
@@ -61,7 +94,7 @@ class StudyEvidence:
         roles = self.study.roles
         if not roles.covariates:
             return []
-        _, encoding = encode(self.table.covariates(roles.covariates))
+        encoding = self._encoding or encode(self.table.covariates(roles.covariates))[1]
         levels = encoding.levels
         return [
             text
@@ -109,21 +142,12 @@ def passed(name: str, figure: str, sentence: str) -> Check:
     return Check(name, PASSED, figure, sentence)
 
 
-def largest_correlation(columns: Floats, values: Floats) -> tuple[int, float]:
-    """Return the column most correlated with some values, and how much; 0 where nothing varies or something is missing."""
-    if columns.shape[1] == 0 or not np.ptp(values) > 0:
-        return 0, 0.0
-    centred = values - values.mean()
-    found = []
-    for column in columns.T:
-        own = column - column.mean()
-        size = float(np.sqrt((own @ own) * (centred @ centred)))
-        found.append(abs(float(own @ centred)) / size if np.isfinite(size) and size > 0 else 0.0)
-    place = int(np.argmax(found))
-    return place, found[place]
+def looks_at_rows(check: Callable[..., Check | None]) -> Callable[..., Check | None]:
+    """Mark a check that looks at single rows: where these are a sample, its figure says of how many."""
 
+    @wraps(check)
+    def looked(evidence: StudyEvidence, *more: Any) -> Check | None:
+        found = check(evidence, *more)
+        return None if found is None else evidence.as_seen(found)
 
-def same_column(columns: Floats, values: Floats) -> int | None:
-    """Return the column that holds the same numbers, if there is one."""
-    size = SAME * float(np.abs(values).max())
-    return next((place for place, column in enumerate(columns.T) if (np.abs(column - values) <= size).all()), None)
+    return looked

@@ -9,7 +9,8 @@ import numpy as np
 from orthocal.arrays import Booleans, Floats, Integers
 from orthocal.assessment.parts import Check
 from orthocal.folds import draw_folds
-from orthocal.study.checks.evidence import FAILED, StudyEvidence, passed
+from orthocal.study.checks.evidence import FAILED, StudyEvidence, looks_at_rows, passed
+from orthocal.study.checks.predictions import Predicted
 
 FOLDS, FEWEST = 5, 50
 FLOOR, ERRORS, GUARD = 0.1, 2.6, 2.0
@@ -27,7 +28,8 @@ class Noise(NamedTuple):
     arms: tuple[Booleans, Booleans]
 
 
-def in_sample(evidence: StudyEvidence, prediction: Floats, name: str) -> Check | None:
+@looks_at_rows
+def in_sample(evidence: StudyEvidence, predicted: Predicted) -> Check | None:
     r"""The prediction of a row does not know the noise in its outcome.
 
     With :math:`\varepsilon` the outcome less its out-of-fold regression, s the sign of the arm and g an out-of-fold regression of
@@ -36,7 +38,7 @@ def in_sample(evidence: StudyEvidence, prediction: Floats, name: str) -> Check |
     did not see the row may know more than the regressions do. Then covariates, or g, predict :math:`s\varepsilon` as well, which
     is taken off.
     """
-    noise = evidence.noise
+    noise, prediction = evidence.noise, predicted.values
     if noise is None or not np.ptp(prediction) > 0:
         return None
     own = prediction[evidence.in_arms]
@@ -52,7 +54,9 @@ def in_sample(evidence: StudyEvidence, prediction: Floats, name: str) -> Check |
     figure = f"correlation with the noise of the row's outcome {left[0]:.2f} and {left[1]:.2f} in the two arms"
     if min(beyond) <= 0:
         return passed("in-sample", figure, "Nothing shows that the model was trained on these rows.")
-    sentence = f"{name} follows the noise in each row's own outcome, as only a model trained on these rows can."
+    sentence = (
+        f"{predicted.name} follows the noise in each row's own outcome, as only a model trained on these rows can."
+    )
     return Check(
         "in-sample",
         FAILED,

@@ -10,7 +10,8 @@ from scipy.stats import rankdata
 from orthocal.arrays import Floats, Labels
 from orthocal.assessment.parts import Check
 from orthocal.formats import listed
-from orthocal.study.checks.evidence import FAILED, WARNING, StudyEvidence, largest_correlation, passed
+from orthocal.study.checks.evidence import FAILED, WARNING, StudyEvidence, looks_at_rows, passed
+from orthocal.study.checks.sums import correlation_of
 
 GIVEN_AWAY = 0.99
 """Out-of-fold R2 or AUC of one covariate, above which it gives outcome or treatment away."""
@@ -23,6 +24,7 @@ TIME_WORDS = re.compile(r"time|days?|weeks?|months?|years?|duration|surviv|tenur
 EVENT_WORDS = re.compile(r"event|status|censor|died|dead|death|churn|fail|relapse|surviv", re.IGNORECASE)
 
 
+@looks_at_rows
 def giveaway(evidence: StudyEvidence) -> Check | None:
     """No covariate gives the outcome or the treatment away."""
     if not evidence.names:
@@ -71,19 +73,28 @@ def outcome_among_covariates(evidence: StudyEvidence) -> Check | None:
     """The outcome is not among the covariates, under whatever name or unit."""
     if not evidence.names:
         return None
-    place, found = largest_correlation(evidence.rows.covariates, evidence.rows.outcome)
-    name, figure = "outcome among covariates", f"largest correlation {found:.3f} ({evidence.names[place]})"
-    if found <= SAME:
+    found = [correlation_of(one) for one in evidence.sums.likeness]
+    place = int(np.argmax(found))
+    name, figure = "outcome among covariates", f"largest correlation {found[place]:.3f} ({evidence.names[place]})"
+    if found[place] <= SAME:
         return passed(name, figure, "No covariate is the outcome.")
     return Check(name, FAILED, figure, f"{evidence.names[place]} is the outcome in other units.", "Leave it out.")
 
 
+@looks_at_rows
 def identifiers(evidence: StudyEvidence) -> Check | None:
-    """No covariate only numbers the rows."""
-    if not evidence.names or len(evidence.rows) < FEWEST_ROWS:
+    """No covariate only numbers the rows: whole numbers that rise or fall row by row, or differ and leave none out or say so."""
+    sums = evidence.sums
+    if not evidence.names or sums.covariates is None or len(evidence.rows) < FEWEST_ROWS:
         return None
     columns = dict(zip(evidence.names, evidence.rows.covariates.T, strict=True))
-    wrong = [name for name, column in columns.items() if _numbers_rows(column, name)]
+    moves = sums.covariates.rises | sums.covariates.falls
+    fills = sums.covariates.high - sums.covariates.low == sums.rows - 1
+    wrong = [
+        name
+        for (name, column), one_way, without_gaps in zip(columns.items(), moves, fills, strict=True)
+        if _is_whole(column) and (one_way or (_are_different(column) and (without_gaps or ID_WORDS.search(name))))
+    ]
     if not wrong:
         return passed("identifiers", f"{len(columns)} columns", "No covariate is a row number or an identifier.")
     sentence = f"{listed(wrong)}: a different whole number in each row, like a row number or an identifier."
@@ -92,17 +103,15 @@ def identifiers(evidence: StudyEvidence) -> Check | None:
     )
 
 
-def _numbers_rows(column: Floats, name: str) -> bool:
-    """Whether whole numbers are all different, and rise or fall with the rows, leave none out between them, or are called so."""
-    if not np.isfinite(column).all() or (column != np.round(column)).any():
-        return False
-    steps = np.diff(column)
-    if (steps > 0).all() or (steps < 0).all():
-        return True
-    are_different = len(np.unique(column)) == len(column)
-    return are_different and (bool(np.ptp(column) == len(column) - 1) or bool(ID_WORDS.search(name)))
+def _is_whole(column: Floats) -> bool:
+    return bool(np.isfinite(column).all() and (column == np.round(column)).all())
 
 
+def _are_different(column: Floats) -> bool:
+    return len(np.unique(column)) == len(column)
+
+
+@looks_at_rows
 def hidden_clusters(evidence: StudyEvidence) -> Check | None:
     """Treatment varies among the rows that share a value: it was not given by cluster."""
     rows = evidence.rows
@@ -127,6 +136,7 @@ def _never_varies(column: Labels, treatment: Labels) -> bool:
     return len(np.unique(codes * (int(arms.max()) + 1) + arms)) == len(values)
 
 
+@looks_at_rows
 def censoring(evidence: StudyEvidence) -> Check | None:
     """The outcome is no time to an event that some rows have not lived to see."""
     outcome, study = evidence.rows.outcome, evidence.study
