@@ -60,7 +60,7 @@ def test_the_page_is_whole_and_stands_alone(page):
 
 def test_every_picture_has_words_and_every_table_a_caption(page):
     assert page.count("<svg") == len(re.findall(r'role="img"[^>]*aria-label="[^"]{20,}"', page))
-    assert page.count("<table>") == page.count("<caption>")
+    assert page.count("<table") == page.count("<caption>")
     assert page.count("<svg") >= 1
 
 
@@ -109,7 +109,7 @@ def test_the_page_of_a_calibration_begins_with_its_recommendation(tmp_path):
     assert "<strong>Use the calibrated prediction</strong>" in page
     assert "<h2>Checks</h2>" in page
     assert page.index("<dt>After calibration</dt>") < page.index("<nav") < page.index("<h2>")
-    assert "<h1>Gain &amp; &lt;loss&gt;, $1000</h1>" in page
+    assert '<h1 dir="auto">Gain &amp; &lt;loss&gt;, $1000</h1>' in page
     assert "simulated &lt;rows&gt; &amp; more" in page
     for words in ("E[Y(arm) - Y(control) | X]", "chi = mu1 - mu0", "orthocal.load(", "CATE(arm=1, control=0)", "given"):
         assert words in page
