@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import matplotlib.pyplot as plt
 from matplotlib.ticker import AutoLocator, FuncFormatter, MaxNLocator
@@ -38,16 +38,31 @@ def shortened(name: str, longest: int = LONGEST) -> str:
 
 def legend_above(ax: Axes, entries: int) -> None:
     """Put the legend above the axes, where it hides nothing, in as many columns as fit."""
-    widest = max((len(str(label)) for label in ax.get_legend_handles_labels()[1]), default=0)
-    room = int(LETTERS * ax.get_figure(root=True).get_figwidth()) // (widest + 6)  # type: ignore[union-attr]
     ax.legend(
         frameon=False,
         fontsize=SMALL,
         loc="lower center",
         bbox_to_anchor=(0.5, 1.0),
-        ncols=max(1, min(entries, room)),
+        ncols=min(entries, _columns_that_fit(ax)),
     )
     ax.spines[["top", "right"]].set_visible(False)
+
+
+def legend_outside(ax: Axes) -> None:
+    """Move the legend, if there is one, above the whole drawing, where it may be wider than the axes; for constrained layouts."""
+    legend = ax.get_legend()
+    if legend is None:
+        return
+    legend.remove()
+    shown = ax.get_legend_handles_labels()
+    ncols = min(len(shown[1]), _columns_that_fit(ax))
+    ax.figure.legend(*shown, frameon=False, fontsize=SMALL, loc="outside upper center", ncols=ncols)
+
+
+def _columns_that_fit(ax: Axes) -> int:
+    widest = max((len(str(label)) for label in ax.get_legend_handles_labels()[1]), default=0)
+    figure: Any = ax.get_figure(root=True)
+    return max(1, int(LETTERS * figure.get_figwidth()) // (widest + 6))
 
 
 FEW = 5

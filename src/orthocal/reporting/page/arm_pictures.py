@@ -59,6 +59,8 @@ def _picture(ax: Axes, name: str, when: Mapping[str, Assessment], place: str) ->
     last = list(when.values())[-1].bins
     ax.set_title(shortened(name))
     without_legend(ax)
+    for text in list(ax.texts):
+        text.remove()
     hints(ax, last["prediction"], last["target"])
     rows = table.rows[-len(last["n"]) :]
     tips = [f"{name}: predicted {row[2]}, estimated {row[3]}; {row[4]} rows." for row in rows]

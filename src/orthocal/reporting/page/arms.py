@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import replace
+from collections.abc import Mapping, Sequence
 
 from orthocal.assessment import Assessment
 from orthocal.reporting.arm_figures import arms_calibration_figures
@@ -33,7 +32,7 @@ def arms_page(done: ArmsCalibration, title: str, how: dict[str, str]) -> Page:
         tone=TONES[done.recommendation.action],
         lead="\n".join(done.recommendation.reasons),
         top=(arms_cards(done), *checks_marks(done.checks)),
-        sections=(*_sections(done, ""), how_section(_first(done), how)),
+        sections=(*_sections(done, "", _contrasts(done)), how_section(_first(done), how)),
         foot=foot(),
     )
 
@@ -57,8 +56,8 @@ def _first(done: ArmsCalibration) -> Assessment:
     return next(iter(_last(done).values()))
 
 
-def _sections(done: ArmsCalibration, place: str) -> list[Section]:
-    """Sections of a model: all contrasts side by side, then each; `place` tells several models apart."""
+def _sections(done: ArmsCalibration, place: str, more: Sequence[Section] = ()) -> list[Section]:
+    """Sections of a model: all contrasts side by side, then what is `more`; `place` tells several models apart."""
     verdicts = _last(done)
     marks = tuple((TONES[one.status], f"{name}:", one.verdict) for name, one in verdicts.items())
     figures = shown_figures("Calibration", arms_calibration_figures(done)[1:])
@@ -66,16 +65,21 @@ def _sections(done: ArmsCalibration, place: str) -> list[Section]:
         Section("What was found", (errors_picture(verdicts, f"{place}errors"), Marked(marks), figures)),
         Section("Arms side by side", (contrasts_pictures(done, f"{place}contrasts"), contrasts_table(done, ""))),
         *checks_sections(done.checks),
-        *(_contrast(done, name, f"{place}contrast-{number}") for number, name in enumerate(verdicts)),
+        *more,
         Section("Figures", (figures_table(verdicts),), folded=True),
-        replace(overlap_section(_first(done), f"{place}overlap"), folded=True),
+        overlap_section(_first(done), f"{place}overlap"),
         use_section(SNIPPET.format(columns=", ".join(done.columns))),
     ]
 
 
-def _contrast(done: ArmsCalibration, name: str, place: str) -> Section:
-    """Predicted and estimated effects of one contrast, before and after."""
-    before = done.before.contrasts[name]
-    if done.after is None:
-        return Section(name, (reliability_picture(before, place),), folded=True)
-    return Section(name, (before_after_pictures(before, done.after.contrasts[name], place),), folded=True)
+def _contrasts(done: ArmsCalibration) -> list[Section]:
+    """Predicted and estimated effects of each contrast, before and after, large."""
+    found = []
+    for place, (name, before) in enumerate(done.before.contrasts.items()):
+        drawn = (
+            reliability_picture(before, f"contrast-{place}")
+            if done.after is None
+            else before_after_pictures(before, done.after.contrasts[name], f"contrast-{place}")
+        )
+        found.append(Section(name, (drawn,), folded=True))
+    return found

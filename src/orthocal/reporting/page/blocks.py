@@ -268,12 +268,10 @@ def picture_of(
     slider: Slider | None = None,
 ) -> Picture:
     """Return what is drawn on axes as a picture of a page, its legend above it, where it hides nothing."""
-    from orthocal.drawing import few_ticks, legend_above
+    from orthocal.drawing import few_ticks, legend_outside
 
     few_ticks(ax)
-    legend = ax.get_legend()
-    if legend is not None:
-        legend_above(ax, len(legend.get_texts()))
+    legend_outside(ax)
     return picture(ax.figure, words, caption, name, table=table, tips=tips, slider=slider)  # type: ignore[arg-type]
 
 

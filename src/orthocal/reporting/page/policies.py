@@ -7,7 +7,7 @@ from pathlib import Path
 
 from orthocal.decisions.records import BudgetCurve, Policy, Rule
 from orthocal.decisions.sentences import best_prediction, in_short
-from orthocal.formats import estimate, number, percent
+from orthocal.formats import between, estimate, number, percent
 from orthocal.mapfile import write_text
 from orthocal.reporting.page.document import Cards, Facts, Page, Picture, Pictures, Section
 from orthocal.reporting.page.policy_pictures import budget_picture, shares_picture, values_picture
@@ -60,7 +60,7 @@ def _cards(policy: Policy) -> Iterator[Card]:
         tone,
         "Gain over it, per person",
         number(gain.value),
-        f"{percent(policy.level)} interval {_ends(gain.interval)}",
+        f"{percent(policy.level)} interval {between(gain.interval)}",
     )
     shares = ", ".join(f"{share:.0%} {arm}" for arm, share in best.shares.items()) if len(best.shares) > 1 else ""
     yield ("plain", "Treated by it", f"{best.share_treated:.0%}", shares or f"of {policy.rows:,} rows judged")
@@ -73,10 +73,6 @@ def _cards(policy: Policy) -> Iterator[Card]:
 
 def _worth(rule: Rule) -> str:
     return estimate(rule.value.value, rule.value.interval if rule.value.standard_error > 0 else None)
-
-
-def _ends(interval: tuple[float, float]) -> str:
-    return f"{number(interval[0])} to {number(interval[1])}"
 
 
 def _budget_sections(curve: BudgetCurve | None, policy: Policy) -> list[Section]:

@@ -15,9 +15,6 @@ from orthocal.reporting.page.tables import file_of
 STRIDE = 4
 """Of the budgets at which curves are known, every so many are in the table and on the slider."""
 
-ABOVE_LEGEND = 24
-"""Points between a drawing and its title, where a legend stands between."""
-
 
 def values_picture(policy: Policy) -> Picture:
     """Draw what each rule is worth."""
@@ -116,7 +113,7 @@ def _gains(curve: BudgetCurve, place: int) -> Iterator[_Gain]:
 
 def _in_words(budget: float, gains: list[_Gain]) -> str:
     """Say line by line what each rule gains within a budget, and which gains most."""
-    best = max([*gains, _Gain("treating no one", 0.0)], key=lambda one: one.value)
+    best = max([_Gain("treating no one", 0.0), *gains], key=lambda one: one.value)
     lines = [f"Within a budget of {number(budget)} per person, gain per person:", *map(str, gains)]
     return "\n".join([*lines, f"Largest: {best.rule}."])
 
@@ -150,8 +147,7 @@ def shares_picture(policy: Policy, rule: str, name: str) -> Picture:
         )
     ]
     hints(ax, range(len(tips)), table["estimated"])
-    ax.set_title(shortened(rule), pad=ABOVE_LEGEND)
-    ax.set_xlabel("people, the most promising first")
+    ax.set(title=shortened(rule), xlabel="people, the most promising first")
     for label in ax.get_xticklabels()[1::2]:
         label.set_visible(False)
     caption = (
