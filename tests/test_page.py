@@ -279,7 +279,7 @@ def test_arms_stand_side_by_side():
     assert rows["error after"] == tuple(estimate(one.error, one.interval) for one in after)
     assert rows["average effect"] == tuple(estimate(one.average.effect, one.average.interval) for one in after)
     assert [one.table.caption for one in drawings.pictures] == [f"Bins of {name}" for name in done.before.contrasts]
-    bins = done.after.of("mail").bins
+    bins = next(iter(after)).bins
     assert drawings.pictures[0].table.rows[-1][2] == number(bins["prediction"][-1])
     page = report_page(models)
     assert [section.part for section in page.sections[:2]] == ["", LONG]
@@ -296,6 +296,15 @@ def test_the_page_of_a_choice_begins_with_the_best():
     table = page.sections[0].blocks[0].table
     assert [row[0] for row in table.rows] == [rival.name for rival in choice.rivals]
     assert table.csv_text.startswith("rival,model,is_calibrated,relative_loss,")
+
+
+def test_one_prediction_for_all_has_no_picture_of_a_map():
+    page = report_page(job(prediction=lambda effect: np.full_like(effect, 0.5), redraws=0))
+    first = section_of(page, "What calibration does to a prediction").blocks[0]
+    assert first.kind == "text"
+    assert first.text.startswith("The map takes the one prediction, 0.5, to ")
+    (drawn,) = section_of(page, "Predicted and estimated effects").blocks
+    assert "Shaded" not in drawn.caption
 
 
 def test_long_names_keep_both_ends():

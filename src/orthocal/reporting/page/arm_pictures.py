@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from orthocal.assessment import Assessment
 from orthocal.formats import between, estimate, number, p_value
 from orthocal.reporting.figures import main_figures
-from orthocal.reporting.page.blocks import axes_for_page, hints, picture_of, without_legend
+from orthocal.reporting.page.blocks import axes_for_page, hints, picture_of, without_legend, without_notes
 from orthocal.reporting.page.document import Picture, Pictures, Table, csv_of
 from orthocal.reporting.page.tables import file_of
 from orthocal.study.arms_calibration import ArmsCalibration
@@ -59,8 +59,7 @@ def _picture(ax: Axes, name: str, when: Mapping[str, Assessment], place: str) ->
     last = list(when.values())[-1].bins
     ax.set_title(shortened(name))
     without_legend(ax)
-    for text in list(ax.texts):
-        text.remove()
+    without_notes(ax)
     hints(ax, last["prediction"], last["target"])
     rows = table.rows[-len(last["n"]) :]
     tips = [f"{name}: predicted {row[2]}, estimated {row[3]}; {row[4]} rows." for row in rows]

@@ -104,6 +104,9 @@ def _bins_picture(ax: Axes, verdict: Assessment, title: str, name: str, caption:
     ]
     words = f"{title}: {_bins_in_words(verdict)}." if title else f"{_bins_in_words(verdict)}."
     without_legend(ax)
+    without_notes(ax)
+    error = f"error {estimate(verdict.error, verdict.interval)}"
+    ax.set_title(f"{title}: {error}" if title else error, fontsize="medium")
     return picture_of(ax, words, caption, name, tips=tips, table=bins_table(verdict, title))
 
 
@@ -116,6 +119,12 @@ def without_legend(ax: Axes) -> None:
     legend = ax.get_legend()
     if legend is not None:
         legend.remove()
+
+
+def without_notes(ax: Axes) -> None:
+    """Take words off a drawing, where they may lie on its marks; title, caption or table say the same."""
+    for text in list(ax.texts):
+        text.remove()
 
 
 def map_picture(fitted: Map, assessment: Assessment, band: EffectBand | None = None, name: str = "map") -> Picture:

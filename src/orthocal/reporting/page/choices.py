@@ -80,7 +80,7 @@ def _leaderboard(choice: Choice) -> Picture:
 
     rivals = choice.rivals
     ax = plots.leaderboard(rivals, axes_for_page(1.4 + 0.36 * len(rivals)), level=choice.level)
-    ax.set_xlabel("mean loss relative to the average effect")
+    ax.set_xlabel("relative mean loss")
     hints(ax, [rival.relative_loss.value for rival in rivals], range(len(rivals)))
     tips = [
         f"{rival.name}: mean loss {with_interval(rival.relative_loss)} beside the average effect." for rival in rivals

@@ -55,7 +55,7 @@ def report(
     Parameters
     ----------
     assessments : Assessment or Calibration, or a mapping of names to either
-        A verdict, a calibration with its verdicts before and after, or several of a kind side by side.
+        A verdict, a calibration with its verdicts before and after, or several of a kind side by side; those of several arms too.
     path : str or Path
         The file to write, under another name until it is whole.
     title : str
@@ -179,10 +179,11 @@ def _job_sections(done: Calibration, place: str = "") -> list[Section]:
     """Sections of a calibration; what is said after it rests on rows the map never saw. `place` tells several apart."""
     verdicts = _verdicts(done)
     last = list(verdicts.values())[-1]
+    band = None if done.before.is_constant else done.band_or_none
     reliability: Block = (
-        reliability_picture(done.before, f"{place}before", done.band_or_none)
+        reliability_picture(done.before, f"{place}before", band)
         if done.after is None
-        else before_after_pictures(done.before, done.after, f"{place}reliability", done.band_or_none)
+        else before_after_pictures(done.before, done.after, f"{place}reliability", band)
     )
     found = shown_figures("Calibration", calibration_figures(done)[1:])
     return [
