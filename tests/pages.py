@@ -1,14 +1,16 @@
-"""Reports to look at: of a job that mends, of one verdict, of several, and of a quantile."""
+"""Reports to look at: of a job that mends, of verdicts, of a quantile, of models and arms side by side, and of decisions."""
 
 import warnings
 from dataclasses import replace
+from functools import cache
 
 import numpy as np
+import pandas as pd
 
-from orthocal import assess, orthogonal_loss
+from orthocal import Study, assess, orthogonal_loss
 from orthocal.assessment.parts import Check
 from orthocal.assessment.records import Settings
-from orthocal.datasets import simulate_cate, simulate_quantile
+from orthocal.datasets import simulate_arms, simulate_cate, simulate_quantile
 from orthocal.effects import new_effect
 from orthocal.engines.memory import MemoryEngine
 from orthocal.nuisances.learners import Recipe
@@ -75,4 +77,59 @@ def write_quantile(path):
         report(assess(data.effect, loss, random_state=0), path)
 
 
-WRITERS = {"mended": write_mended, "models": write_models, "several": write_several, "quantile": write_quantile}
+LONG = "effect_on_quarterly_revenue_per_customer_" * 3
+"""A name that nobody shortened."""
+
+
+@cache
+def arms_study():
+    """A trial of three arms and two models, one with a long name and one with letters from right to left."""
+    data = simulate_arms(3000, random_state=0)
+    trial = pd.DataFrame({"y": data.y, "a": np.array(["none", "mail", "call"])[data.treatment.astype(int)]})
+    models = {}
+    for name, slope in {LONG: 2.0, "تأثير": 1.0}.items():
+        models[name] = {arm: f"{name}{arm}" for arm in ("mail", "call")}
+        for k, arm in enumerate(("mail", "call")):
+            trial[f"{name}{arm}"] = slope * data.effect[:, k]
+    return Study(
+        trial,
+        outcome="y",
+        treatment="a",
+        arms="all",
+        control="none",
+        covariates=[],
+        propensity=1 / 3,
+        predictions=models,
+    )
+
+
+def write_arms(path):
+    """One model of three arms."""
+    arms_study().calibrate({LONG: arms_study().predictions[LONG]})[LONG].report(path)
+
+
+def write_arms_models(path):
+    """Two models of three arms side by side."""
+    report(arms_study().calibrate(), path)
+
+
+def write_policy(path):
+    """Decisions among three arms within a budget."""
+    arms_study().policy(cost={"mail": 0.1, "call": 0.2}, budget=0.05).report(path, how=HOW)
+
+
+def write_choice(path):
+    """A choice among models of three arms."""
+    arms_study().choose(cost=0.1).report(path)
+
+
+WRITERS = {
+    "mended": write_mended,
+    "models": write_models,
+    "several": write_several,
+    "quantile": write_quantile,
+    "arms": write_arms,
+    "arms_models": write_arms_models,
+    "policy": write_policy,
+    "choice": write_choice,
+}

@@ -83,7 +83,12 @@ def test_choose_and_policy(trial, tmp_path, capsys):
     common = [word for word in COMMON if word not in {"--covariates", "x0,x1"}]
     assert run("choose", trial, *common, *ONE, *models, "--cost", "0.1", "--method", "linear", "--out", chosen) == 0
     assert "has the lowest mean loss" in capsys.readouterr().out
-    assert {file.name for file in chosen.iterdir()} == {"choice.json", "leaderboard.png", ".orthocal.json"}
+    assert {file.name for file in chosen.iterdir()} == {
+        "report.html",
+        "choice.json",
+        "leaderboard.png",
+        ".orthocal.json",
+    }
     record = json.loads((chosen / "choice.json").read_text())
     assert {rival["rival"] for rival in record["rivals"]} >= {
         "tau_mail, calibrated",
@@ -95,6 +100,7 @@ def test_choose_and_policy(trial, tmp_path, capsys):
     assert run("policy", trial, *COMMON, *ARMS, *costs, "--method", "linear", "--out", decided) == 0
     assert "outcome if no one is treated" in capsys.readouterr().out
     assert {file.name for file in decided.iterdir()} == {
+        "report.html",
         "policy.json",
         "top-shares.csv",
         "policy.png",

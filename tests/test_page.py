@@ -14,10 +14,13 @@ import pytest
 import orthocal
 from orthocal import Histogram, OrthocalError, QuadraticLoss, assess
 from orthocal.assessment.parts import Check
+from orthocal.drawing import LONGEST, shortened
 from orthocal.formats import estimate, number
 from orthocal.reporting.page import report, report_page
+from orthocal.reporting.page.choices import choice_page
+from orthocal.reporting.page.policies import policy_page
 from orthocal.reporting.page.top import checks_marks
-from tests.pages import WRITERS, job
+from tests.pages import LONG, WRITERS, arms_study, job
 
 VOID = {"meta", "link", "br", "img", "input", "hr"}
 
@@ -60,7 +63,7 @@ def test_the_page_is_whole_and_stands_alone(page):
 
 def test_every_picture_has_words_and_every_table_a_caption(page):
     assert page.count("<svg") == len(re.findall(r'role="img"[^>]*aria-label="[^"]{20,}"', page))
-    assert page.count("<table>") == page.count("<caption>")
+    assert page.count("<table") == page.count("<caption>")
     assert page.count("<svg") >= 1
 
 
@@ -109,7 +112,7 @@ def test_the_page_of_a_calibration_begins_with_its_recommendation(tmp_path):
     assert "<strong>Use the calibrated prediction</strong>" in page
     assert "<h2>Checks</h2>" in page
     assert page.index("<dt>After calibration</dt>") < page.index("<nav") < page.index("<h2>")
-    assert "<h1>Gain &amp; &lt;loss&gt;, $1000</h1>" in page
+    assert '<h1 dir="auto">Gain &amp; &lt;loss&gt;, $1000</h1>' in page
     assert "simulated &lt;rows&gt; &amp; more" in page
     for words in ("E[Y(arm) - Y(control) | X]", "chi = mu1 - mu0", "orthocal.load(", "CATE(arm=1, control=0)", "given"):
         assert words in page
@@ -219,6 +222,95 @@ def test_the_table_of_ranking_begins_with_the_highest_predictions():
     assert table.rows[0][2] == number(bins["prediction"][-1])
     low, high = (bins["target"] - bins["residual"] + bins[f"residual_{end}"] for end in ("lower", "upper"))
     assert table.rows[0][3] == estimate(bins["target"][-1], (low[-1], high[-1]))
+
+
+def section_of(page, title):
+    (found,) = [section for section in page.sections if section.title == title]
+    return found
+
+
+def test_the_slider_over_budgets_says_what_the_policy_says():
+    """At the budget that was given the figures are the policy's own, elsewhere the curve's; all are in the table."""
+    decision = arms_study().policy(cost={"mail": 0.1, "call": 0.2}, budget=0.05)
+    (picture,) = section_of(policy_page(decision, "", {}), "Gains over the budget").blocks
+    slider, table = picture.slider, picture.table
+    assert slider.places[slider.start] == "budget 0.05"
+    for rule in decision.values.values():
+        if rule.over_blanket is not None:
+            gain = estimate(rule.gain.value, rule.gain.interval)
+            assert f"by {rule.name}: {gain}, {rule.share_treated:.0%} treated" in slider.texts[slider.start]
+    curve = decision.curve
+    last = {
+        name: estimate(one["gain"][-1], (one["band_lower"][-1], one["band_upper"][-1]))
+        for name, one in curve.rules.items()
+    }
+    assert [row for row in table.rows if row[0] == number(curve.budget[-1])] == [
+        (number(curve.budget[-1]), *last.values(), *(number(one[-1]) for one in curve.blankets.values()))
+    ]
+    assert len(slider.texts) == len(slider.places) == len(table.rows) == 27
+    assert slider.texts[0].endswith("Largest: treating no one.")
+
+
+def test_the_page_of_a_policy_begins_with_its_recommendation():
+    decision = arms_study().policy(cost={"mail": 0.1, "call": 0.2}, budget=0.05)
+    page = policy_page(decision, "Whom?", {})
+    assert f"{page.mark}: {page.lead[0].lower()}{page.lead[1:]}" == decision.recommendation
+    assert page.tone == "good"
+    cards = {name: (figure, words) for _, name, figure, words in page.top[0].items}
+    best = max(decision.predictions, key=lambda name: decision.values[name].value.value)
+    assert cards["Best prediction"][0] == best
+    assert cards["Budget"][0] == "0.05"
+    table = section_of(page, "What each rule is worth").blocks[0].table
+    assert table.header[3:5] == tuple(f"get {arm}" for arm in decision.arms)
+    assert [row[0] for row in table.rows] == list(decision.values)
+    free = policy_page(arms_study().policy(cost=0.1), "", {})
+    assert "Gains over the budget" not in {section.title for section in free.sections}
+    failed = replace(decision, checks=(Check("leakage", "failed", "3", "A column leaks.", "Drop it."),))
+    assert (policy_page(failed, "", {}).mark, policy_page(failed, "", {}).tone) == ("Do not decide by it yet", "bad")
+
+
+def test_arms_stand_side_by_side():
+    models = arms_study().calibrate()
+    done = models["تأثير"]
+    drawings, table = section_of(report_page(done), "Arms side by side").blocks
+    assert table.header == ("", *done.before.contrasts)
+    rows = {row[0]: row[1:] for row in table.rows}
+    after = done.after.contrasts.values()
+    assert rows["error after"] == tuple(estimate(one.error, one.interval) for one in after)
+    assert rows["average effect"] == tuple(estimate(one.average.effect, one.average.interval) for one in after)
+    assert [one.table.caption for one in drawings.pictures] == [f"Bins of {name}" for name in done.before.contrasts]
+    bins = next(iter(after)).bins
+    assert drawings.pictures[0].table.rows[-1][2] == number(bins["prediction"][-1])
+    page = report_page(models)
+    assert [section.part for section in page.sections[:2]] == ["", LONG]
+    assert page.lead.count("تأثير") == 1
+    errors = page.sections[0].blocks[0].table
+    assert [row[0] for row in errors.rows] == [f"{name}, {one}" for name in models for one in done.before.contrasts]
+
+
+def test_the_page_of_a_choice_begins_with_the_best():
+    choice = arms_study().choose(cost=0.1)
+    page = choice_page(choice, "", {})
+    assert page.mark == f"Lowest mean loss: {choice.best}"
+    assert page.lead == choice.verdict
+    table = page.sections[0].blocks[0].table
+    assert [row[0] for row in table.rows] == [rival.name for rival in choice.rivals]
+    assert table.csv_text.startswith("rival,model,is_calibrated,relative_loss,")
+
+
+def test_one_prediction_for_all_has_no_picture_of_a_map():
+    page = report_page(job(prediction=lambda effect: np.full_like(effect, 0.5), redraws=0))
+    first = section_of(page, "What calibration does to a prediction").blocks[0]
+    assert first.kind == "text"
+    assert first.text.startswith("The map takes the one prediction, 0.5, to ")
+    (drawn,) = section_of(page, "Predicted and estimated effects").blocks
+    assert "Shaded" not in drawn.caption
+
+
+def test_long_names_keep_both_ends():
+    assert shortened("short") == "short"
+    assert shortened("a" * 20 + "b" * 20) == f"{'a' * 14}…{'b' * 15}"
+    assert len(shortened("x" * 99)) == LONGEST
 
 
 def test_what_cannot_be_reported():

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import matplotlib.pyplot as plt
+from matplotlib.ticker import AutoLocator, FuncFormatter, MaxNLocator
+
+from orthocal.formats import LARGE
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -17,20 +20,68 @@ def axes_or_new(ax: Axes | None, size: tuple[float, float]) -> Axes:
     return plt.subplots(figsize=size, layout="constrained")[1] if ax is None else ax
 
 
-MOST_BESIDE = 4
-"""Entries in a line of a legend that do not overlap."""
+SMALL = 9
+"""Points of letters in legends and notes: still read on a phone, where a drawing shrinks."""
+LONGEST = 30
+"""Letters of a name beside a picture."""
+LETTERS = 15
+"""Small letters in an inch."""
+
+
+def shortened(name: str, longest: int = LONGEST) -> str:
+    """Return a name that fits beside a picture: of a long one the middle is left out, since ends tell names apart."""
+    if len(name) <= longest:
+        return name
+    first = longest // 2 - 1
+    return f"{name[:first]}…{name[len(name) - (longest - first - 1) :]}"
 
 
 def legend_above(ax: Axes, entries: int) -> None:
-    """Put the legend above the axes, where it hides nothing."""
+    """Put the legend above the axes, where it hides nothing, in as many columns as fit."""
     ax.legend(
-        frameon=False, fontsize="small", loc="lower center", bbox_to_anchor=(0.5, 1.0), ncols=min(entries, MOST_BESIDE)
+        frameon=False,
+        fontsize=SMALL,
+        loc="lower center",
+        bbox_to_anchor=(0.5, 1.0),
+        ncols=min(entries, _columns_that_fit(ax)),
     )
     ax.spines[["top", "right"]].set_visible(False)
+
+
+def legend_outside(ax: Axes) -> None:
+    """Move the legend, if there is one, above the whole drawing, where it may be wider than the axes; for constrained layouts."""
+    legend = ax.get_legend()
+    if legend is None:
+        return
+    legend.remove()
+    shown = ax.get_legend_handles_labels()
+    ncols = min(len(shown[1]), _columns_that_fit(ax))
+    ax.figure.legend(*shown, frameon=False, fontsize=SMALL, loc="outside upper center", ncols=ncols)
+
+
+def _columns_that_fit(ax: Axes) -> int:
+    widest = max((len(str(label)) for label in ax.get_legend_handles_labels()[1]), default=0)
+    figure: Any = ax.get_figure(root=True)
+    return max(1, int(LETTERS * figure.get_figwidth()) // (widest + 6))
+
+
+FEW = 5
+"""Steps along the lower axis, so that numbers do not touch each other."""
+
+
+def few_ticks(ax: Axes) -> None:
+    """Leave few numbers along the lower axis, and write large ones with commas on both; named places stay as they are."""
+    for axis, ends in ((ax.xaxis, ax.get_xlim()), (ax.yaxis, ax.get_ylim())):
+        if not isinstance(axis.get_major_locator(), AutoLocator):
+            continue
+        if axis is ax.xaxis:
+            axis.set_major_locator(MaxNLocator(FEW, steps=[1, 2, 2.5, 5, 10]))
+        if max(map(abs, ends)) >= LARGE:
+            axis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:,.0f}".replace("-", "\N{MINUS SIGN}")))
 
 
 def marked_at(ax: Axes, place: float, text: str) -> None:
     """Mark a place along the axis by a line, with its name at the foot, on the side where there is room."""
     ax.axvline(place, color=INK, linewidth=0.8)
     side = "right" if place > sum(ax.get_xlim()) / 2 else "left"
-    ax.text(place, 0.01, f" {text} ", transform=ax.get_xaxis_transform(), fontsize="small", color=INK, ha=side)
+    ax.text(place, 0.01, f" {text} ", transform=ax.get_xaxis_transform(), fontsize=SMALL, color=INK, ha=side)

@@ -19,6 +19,11 @@ def number(value: float | None) -> str:
     return f"{value:,.0f}" if LARGE <= abs(value) < HUGE else f"{value:.4g}"
 
 
+def brief(value: float) -> str:
+    """Return a number in three digits, or all the digits before the point."""
+    return f"{value:,.0f}" if 1000 <= abs(value) < HUGE else f"{value:.3g}"
+
+
 def between(ends: tuple[float, float]) -> str:
     """Return an interval in words."""
     return f"{number(ends[0])} to {number(ends[1])}"

@@ -15,9 +15,10 @@ from orthocal.assessment.effect_band import EffectBand
 from orthocal.assessment.status import SHARE
 from orthocal.audit_plots import audit_forest
 from orthocal.decisions.pictures import budget_curve, policy_values, top_shares
-from orthocal.drawing import ACCENT, GREY, INK, marked_at
+from orthocal.drawing import ACCENT, GREY, INK, SMALL, marked_at, shortened
 from orthocal.drawing import axes_or_new as _axes
 from orthocal.errors import OrthocalError
+from orthocal.formats import between, number, percent
 from orthocal.map_plots import calibration_map, shaded_band
 from orthocal.rival_plots import leaderboard
 from orthocal.verdict_plots import calibration_errors, ranked_effects
@@ -137,7 +138,9 @@ def forest(assessment: Assessment, ax: Axes | None = None) -> Axes:
             markerfacecolor=INK if wrong else "white",
             markersize=7,
         )
-    ax.set_yticks(range(len(groups)), [f"{g.column} = {g.value} ({g.rows:,})" for g in reversed(groups)])
+    ax.set_yticks(
+        range(len(groups)), [f"{shortened(f'{g.column} = {g.value}')} ({g.rows:,})" for g in reversed(groups)]
+    )
     ax.set_xlabel("predictions too high by")
     ax.spines[["top", "right", "left"]].set_visible(False)
     return ax
@@ -235,7 +238,7 @@ def on_one_scale(axes: Sequence[Axes], *, square: bool) -> None:
 def _labelled(ax: Axes, assessment: Assessment, x: str, y: str) -> Axes:
     ax.set_xlabel(x)
     ax.set_ylabel(y)
-    ax.text(0.03, 0.97, _caption(assessment), transform=ax.transAxes, va="top", fontsize="small", color=INK)
+    ax.text(0.03, 0.97, _caption(assessment), transform=ax.transAxes, va="top", fontsize=SMALL, color=INK)
     ax.spines[["top", "right"]].set_visible(False)
     return ax
 
@@ -272,5 +275,4 @@ def _density(assessment: Assessment, ax: Axes) -> None:
 
 
 def _caption(assessment: Assessment) -> str:
-    low, high = assessment.interval
-    return f"error {assessment.error:.3g}\n{100 * assessment.level:g}% interval {low:.3g} to {high:.3g}"
+    return f"error {number(assessment.error)}\n{percent(assessment.level)} interval {between(assessment.interval)}"

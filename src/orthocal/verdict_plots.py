@@ -10,14 +10,11 @@ import numpy as np
 from orthocal.assessment import Assessment
 from orthocal.assessment.bin_table import reaches
 from orthocal.assessment.status import CALIBRATED
-from orthocal.drawing import ACCENT, GREY, INK, axes_or_new
+from orthocal.drawing import ACCENT, GREY, INK, SMALL, axes_or_new, shortened
 from orthocal.errors import OrthocalError
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
-
-LONGEST = 30
-"""Letters of a name beside a picture."""
 
 
 def calibration_errors(verdicts: Mapping[str, Assessment], ax: Axes | None = None) -> Axes:
@@ -33,8 +30,8 @@ def calibration_errors(verdicts: Mapping[str, Assessment], ax: Axes | None = Non
         ax.plot(verdict.interval, [place, place], color=colour, linewidth=2.2, solid_capstyle="butt")
         ax.plot([verdict.error], [place], marker="o", markersize=7, color=colour, markerfacecolor=face)
         ax.text(1.02, place, verdict.status, transform=ax.get_yaxis_transform(), va="center", color=colour)
-    ax.set_yticks(range(len(found)), [name if len(name) <= LONGEST else f"{name[: LONGEST - 1]}…" for name in names])
-    ax.set(ylim=(-0.6, len(found) - 0.4), xlabel=f"calibration error ({found[0].unit})")
+    ax.set_yticks(range(len(found)), [shortened(name) for name in names])
+    ax.set(ylim=(-0.6, len(found) - 0.4), xlabel=f"calibration error (unit: {found[0].unit})")
     end = max(max(verdict.interval[1], verdict.tolerance) for verdict in found)
     ax.set_xlim(-0.04 * end, 1.05 * end)  # so that a mark at 0 is whole
     _tolerances(ax, [verdict.tolerance for verdict in found])
@@ -50,7 +47,7 @@ def _tolerances(ax: Axes, tolerances: list[float]) -> None:
     if max(tolerances) - min(tolerances) <= 1e-9 * max(tolerances):
         side = "right" if tolerances[0] > sum(ax.get_xlim()) / 2 else "left"
         top = len(tolerances) - 0.45
-        ax.text(tolerances[0], top, " tolerance ", fontsize="small", color=GREY, ha=side, va="bottom")
+        ax.text(tolerances[0], top, " tolerance ", fontsize=SMALL, color=GREY, ha=side, va="bottom")
 
 
 def ranked_effects(assessment: Assessment, ax: Axes | None = None) -> Axes:

@@ -1,7 +1,9 @@
 """Reports in a real browser: at two widths, light and dark, with and without script, on paper, and for a screen reader."""
 
+import csv
 import os
 import shutil
+from urllib.parse import unquote
 
 import pytest
 
@@ -165,8 +167,57 @@ def test_the_slider_walks_over_costs(browser, folder):
     page.keyboard.press("End")
     last = page.locator("a[download='decisions.csv']").get_attribute("href").split("%0A")[-2].split("%2C")[0]
     assert f"At a cost of {float(last):.4g}:" in said.inner_text()
-    assert slider.get_attribute("aria-valuetext") == said.inner_text()
+    assert slider.get_attribute("aria-valuetext") == f"cost {float(last):.4g}"
+    assert said.get_attribute("aria-live") == "polite"
     assert page.locator(".tip.shown").count() == 1
+    page.context.close()
+
+
+@pytest.mark.parametrize("width", [1280, 390])
+def test_the_slider_walks_over_budgets(browser, folder, width):
+    page = opened(browser, written(folder, "policy"), width)
+    slider = page.get_by_label("What if the budget were larger, or smaller?")
+    said = page.locator(".slider output")
+    assert said.inner_text().startswith("Within a budget of 0.05 per person")
+    at = page.locator(".tip.shown").evaluate("(mark) => mark.getBoundingClientRect().left")
+    slider.focus()
+    page.keyboard.press("End")
+    figures = csv.reader(unquote(page.locator("a[download='budgets.csv']").get_attribute("href")).splitlines())
+    *_, last = figures
+    assert said.inner_text().startswith(f"Within a budget of {float(last[0]):.4g} per person")
+    assert f"{float(last[1]):.4g} ({float(last[2]):.4g} to {float(last[3]):.4g})" in said.inner_text()
+    assert slider.get_attribute("aria-valuetext") == f"budget {float(last[0]):.4g}"
+    assert page.locator(".tip.shown").evaluate("(mark) => mark.getBoundingClientRect().left") > at + 20
+    page.context.close()
+
+
+def test_tables_of_words_are_read_on_a_phone_without_scrolling_sideways(browser, folder):
+    page = opened(browser, written(folder, "mended"), 390)
+    page.get_by_role("button", name="Open all sections").click()
+    wide = "all => all.map((one) => one.scrollWidth - one.parentElement.clientWidth)"
+    assert max(page.locator("table.in-words").evaluate_all(wide)) <= 0
+    assert max(page.locator("table:not(.in-words)").evaluate_all(wide)) > 0  # figures scroll, in their own box
+    assert page.get_by_role("rowheader", name="positivity").count() == 1
+    page.context.close()
+
+
+def test_pictures_can_be_saved(browser, folder):
+    page = opened(browser, written(folder, "policy"), color_scheme="dark")
+    with page.expect_download() as download:
+        page.get_by_role("button", name="Save as budgets.svg").click()
+    drawing = download.value.path().read_text()
+    assert drawing.startswith("<svg")
+    assert "var(--" not in drawing
+    assert "currentColor" not in drawing
+    assert 'fill="#15181c"' in drawing
+    page.context.close()
+
+
+def test_the_section_that_is_read_is_marked_in_the_contents(browser, folder):
+    page = opened(browser, written(folder, "mended"))
+    page.evaluate("document.getElementById('ranking').scrollIntoView()")
+    page.wait_for_selector("nav a[href='#ranking'][aria-current]")
+    assert page.locator("nav a[aria-current]").count() == 1
     page.context.close()
 
 

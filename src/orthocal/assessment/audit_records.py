@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from orthocal.formats import brief
+
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
@@ -52,14 +54,14 @@ class AuditedCell:
             return self.group
         low, high = self.range
         if np.isinf(low):
-            return f"{self.group}, predictions up to {high:.3g}"
-        return f"{self.group}, predictions above {low:.3g}" + ("" if np.isinf(high) else f", up to {high:.3g}")
+            return f"{self.group}, predictions up to {brief(high)}"
+        return f"{self.group}, predictions above {brief(low)}" + ("" if np.isinf(high) else f", up to {brief(high)}")
 
     def __str__(self) -> str:
         sign = 1.0 if self.excess >= 0 else -1.0
         low, high = sorted(sign * end for end in self.interval)
         side = "high" if self.excess >= 0 else "low"
-        return f"{self.name}: too {side} by {abs(self.excess):.3g} ({low:.3g} to {high:.3g})"
+        return f"{self.name}: too {side} by {brief(abs(self.excess))} ({brief(low)} to {brief(high)})"
 
 
 @dataclass(frozen=True, kw_only=True)

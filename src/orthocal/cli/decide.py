@@ -21,8 +21,8 @@ from orthocal.errors import OrthocalError
 from orthocal.files.atomic import Results
 from orthocal.study import Study
 
-TABLE = "top-shares.csv"
-"""People from the most promising down, rule by rule."""
+PAGE, TABLE = "report.html", "top-shares.csv"
+"""The page, and people from the most promising down, rule by rule."""
 
 
 def choose(options: ChooseOptions) -> None:
@@ -32,11 +32,14 @@ def choose(options: ChooseOptions) -> None:
         del kind
         return study.choose(method=options.method, holdout=holdout, **options.of(VERDICT))
 
-    def written(found: Any, folder: Path) -> None:
+    def written(found: Any, folder: Path, words: Mapping[str, str]) -> None:
+        title = f"Which model of the effect of {options.treatment} on {options.outcome} to use"
+        found.report(folder / PAGE, title=title, how=words)
         write_json(found.to_dict(), folder / "choice.json")
         _draw(found.plot(), folder / "leaderboard.png")
 
-    _run(options, Task("choose", ("choice.json", "leaderboard.png"), ("by",), lambda *_: None, answered, written))
+    names = (PAGE, "choice.json", "leaderboard.png")
+    _run(options, Task("choose", names, ("by",), lambda *_: None, answered, written))
 
 
 def policy(options: PolicyOptions) -> None:
@@ -52,7 +55,8 @@ def policy(options: PolicyOptions) -> None:
     def answered(study: Study, kind: Any, holdout: Any) -> Any:
         return study.policy(**settings(kind), method=options.method, holdout=holdout)
 
-    def written(found: Any, folder: Path) -> None:
+    def written(found: Any, folder: Path, words: Mapping[str, str]) -> None:
+        found.report(folder / PAGE, title=f"Whom to treat: {options.treatment} for {options.outcome}", how=words)
         write_json(found.to_dict(), folder / "policy.json")
         write_shares(found, folder / TABLE)
         _draw(found.plot(), folder / "policy.png")
@@ -61,7 +65,8 @@ def policy(options: PolicyOptions) -> None:
 
     drawn = ("policy.png", *(() if options.budget is None else ("budget.png",)))
     _run(
-        options, Task("policy", ("policy.json", TABLE, *drawn), ("by", "bins", "tolerance"), checked, answered, written)
+        options,
+        Task("policy", (PAGE, "policy.json", TABLE, *drawn), ("by", "bins", "tolerance"), checked, answered, written),
     )
 
 
@@ -73,7 +78,7 @@ class Task(NamedTuple):
     unused: tuple[str, ...]
     checked: Callable[[Study, Any], None]
     answered: Callable[[Study, Any, Any], Any]
-    written: Callable[[Any, Path], None]
+    written: Callable[[Any, Path, Mapping[str, str]], None]
 
 
 def _run(options: Any, job: Task) -> None:
@@ -99,7 +104,7 @@ def _run(options: Any, job: Task) -> None:
         with results.written() as folder:
             with learning(1):
                 found = job.answered(study, source.kind, holdout)
-            job.written(found, folder)
+            job.written(found, folder, words)
     typer.echo(f"{found.summary()}\n", err=options.as_json)
     print_files(options.out, err=options.as_json)
     print_json(found.to_dict(), options.as_json)

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from orthocal.decisions.records import Policy, Rule
-from orthocal.drawing import ACCENT, GREY, INK, axes_or_new, legend_above, marked_at
+from orthocal.drawing import ACCENT, GREY, INK, SMALL, axes_or_new, legend_above, marked_at, shortened
 from orthocal.errors import OrthocalError
 from orthocal.formats import estimate
 
@@ -20,10 +20,11 @@ MOST_LABELS = 13
 DASHES: tuple[Any, ...] = ("-", (0, (6, 2)), (0, (3, 1.5)), (0, (6, 2, 1.5, 2)), (0, (1, 1.2)))
 
 
-def policy_values(policy: Policy, ax: Axes | None = None) -> Axes:
+def policy_values(policy: Policy, ax: Axes | None = None, *, beside: bool = True) -> Axes:
     """Draw what each rule is worth with its interval: blanket rules black, rules by prediction in colour.
 
-    The dashed line is at the best blanket rule; what a prediction gains over it, with its paired interval, is on the right.
+    The dashed line is at the best blanket rule; what a prediction gains over it, with its paired interval, is on the right,
+    unless `beside` is False.
     """
     rules = list(policy.values.values())
     ax = axes_or_new(ax, (7.6, 1.2 + 0.42 * len(rules)))
@@ -32,9 +33,10 @@ def policy_values(policy: Policy, ax: Axes | None = None) -> Axes:
         colour = INK if rule.over_blanket is None else ACCENT
         ax.plot(rule.value.interval, [place, place], color=colour, linewidth=2.2, solid_capstyle="butt")
         ax.plot([rule.value.value], [place], marker="o", markersize=6.5, color=colour)
-        if rule.over_blanket is not None:
+        if beside and rule.over_blanket is not None:
             _beside(ax, place, estimate(rule.over_blanket.value, rule.over_blanket.interval))
-    _beside(ax, sum(rule.over_blanket is not None for rule in rules), "over the best blanket rule:")
+    if beside:
+        _beside(ax, sum(rule.over_blanket is not None for rule in rules), "over the best blanket rule:")
     ax.set_yticks(range(len(rules)), [_named(rule) for rule in reversed(rules)])
     ax.set_ylim(-0.6, len(rules) - 0.4)
     within = "less the cost" if policy.budget is None else f"within a budget of {policy.budget:.4g}"
@@ -46,11 +48,12 @@ def policy_values(policy: Policy, ax: Axes | None = None) -> Axes:
 
 def _beside(ax: Axes, place: int, text: str) -> None:
     """Write on the right of the axes."""
-    ax.text(1.02, place, text, transform=ax.get_yaxis_transform(), va="center", fontsize="small", color=INK)
+    ax.text(1.02, place, text, transform=ax.get_yaxis_transform(), va="center", fontsize=SMALL, color=INK)
 
 
 def _named(rule: Rule) -> str:
-    return rule.name if rule.over_blanket is None else f"by {rule.name} ({rule.share_treated:.0%} treated)"
+    name = shortened(rule.name)
+    return name if rule.over_blanket is None else f"by {name} ({rule.share_treated:.0%} treated)"
 
 
 def budget_curve(policy: Policy, ax: Axes | None = None) -> Axes:
@@ -65,7 +68,7 @@ def budget_curve(policy: Policy, ax: Axes | None = None) -> Axes:
         ax.fill_between(
             curve.budget, columns["band_lower"], columns["band_upper"], color=colour, alpha=0.14, linewidth=0
         )
-        ax.plot(curve.budget, columns["gain"], color=colour, linestyle=dash, linewidth=2, label=f"by {name}")
+        ax.plot(curve.budget, columns["gain"], color=colour, linestyle=dash, linewidth=2, label=f"by {shortened(name)}")
     single = np.max([np.zeros(len(curve.budget)), *curve.blankets.values()], axis=0)
     label = "at random" if len(curve.blankets) == 1 else "best single arm"
     ax.plot(curve.budget, single, color=GREY, linestyle=(0, (5, 3)), linewidth=1.4, label=label)
@@ -88,7 +91,7 @@ def top_shares(policy: Policy, rule: str, ax: Axes | None = None, *, bins: int =
     shown = place[:: -1 - len(place) // MOST_LABELS]
     ax.set_xticks(shown, [f"{table['share'][k]:.0%}" for k in shown])
     order = "predicted gain per cost" if policy.people is not None and policy.people.has_cost else "predicted gain"
-    ax.set_xlabel(f"share of people, the highest {order} first ({rule})")
+    ax.set_xlabel(f"share of people, the highest {order} first ({shortened(rule)})")
     ax.set_ylabel("gain per person of the bin, before costs")
     legend_above(ax, 2)
     return ax

@@ -13,6 +13,9 @@ from orthocal.decisions.people import People
 from orthocal.errors import OrthocalError
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+    from pathlib import Path
+
     from matplotlib.axes import Axes
 
 
@@ -193,6 +196,15 @@ class Policy:
 
         plain = as_plain({one.name: getattr(self, one.name) for one in fields(self) if one.repr})
         return {**plain, "figures": [line._asdict() for line in policy_figures(self)]}
+
+    def report(self, path: str | Path, *, title: str | None = None, how: Mapping[str, str] | None = None) -> None:
+        """Write one self-contained HTML page: the recommendation, what every rule is worth, and gains over the budget.
+
+        Where script is allowed, a slider walks over budgets. `how` is what else another person needs in order to repeat it.
+        """
+        from orthocal.reporting.page.policies import policy_report
+
+        policy_report(self, path, title, how)
 
     def plot(self, ax: Axes | None = None) -> Axes:
         """Draw what each rule is worth, with intervals."""

@@ -11,15 +11,24 @@ from orthocal.formats import between, estimate, number
 
 def recommendation_of(rules: Mapping[str, Rule], best_blanket: str) -> str:
     """Return which rule to use: that by the best prediction where it clearly beats the best blanket rule, or that one."""
-    rivals = {name: rule for name, rule in rules.items() if rule.over_blanket is not None}
-    best = max(rivals.values(), key=lambda rule: rule.value.value)
-    gain = best.over_blanket
-    assert gain is not None  # noqa: S101
+    best, gain = best_prediction(rules)
     if gain.interval[0] > 0:
         more = estimate(gain.value, gain.interval)
         rival = best_blanket if rules[best_blanket].share_treated > 0 else "treating no one"
-        return f"Choose by {best.name}: it gains {more} more per person than {rival}, the best blanket rule."
-    return f"{_order(rules[best_blanket])}: choosing by {best.name} gains {_more_or_less(gain)} per person."
+        return f"{in_short(rules, best_blanket)}: it gains {more} more per person than {rival}, the best blanket rule."
+    return f"{in_short(rules, best_blanket)}: choosing by {best.name} gains {_more_or_less(gain)} per person."
+
+
+def in_short(rules: Mapping[str, Rule], best_blanket: str) -> str:
+    """Return which rule to use in a few words."""
+    best, gain = best_prediction(rules)
+    return f"Choose by {best.name}" if gain.interval[0] > 0 else _order(rules[best_blanket])
+
+
+def best_prediction(rules: Mapping[str, Rule]) -> tuple[Rule, Coefficient]:
+    """Return the rule by prediction that is worth most, and what it gains over the best blanket rule."""
+    rivals = [(rule, rule.over_blanket) for rule in rules.values() if rule.over_blanket is not None]
+    return max(rivals, key=lambda one: one[0].value.value)
 
 
 def _more_or_less(gain: Coefficient) -> str:

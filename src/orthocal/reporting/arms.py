@@ -2,36 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from orthocal.formats import estimate, number, p_value, percent
 from orthocal.mapfile import write_text
+from orthocal.reporting.arm_figures import arms_calibration_figures, arms_figures
 from orthocal.reporting.calibrations import checks_in_words, shared_record
-from orthocal.reporting.figures import Figure, as_text
+from orthocal.reporting.figures import as_text
 from orthocal.reporting.notebook import fragment
 from orthocal.reporting.page.arms import arms_page
+from orthocal.reporting.page.document import TITLE
 from orthocal.reporting.page.render import render
-from orthocal.reporting.page.report import TITLE
 from orthocal.reporting.page.since import with_changes
 from orthocal.study.arms_assessment import ArmsAssessment
 from orthocal.study.arms_calibration import ArmsCalibration
-
-
-def arms_figures(verdict: ArmsAssessment) -> list[Figure]:
-    """Return the status of all contrasts together, and the error of each."""
-    together = f"{len(verdict.contrasts)} contrasts; p-values adjusted for their number at {percent(verdict.level)}"
-    return [Figure("status", verdict.status, together), *_contrast_figures(verdict)]
-
-
-def _contrast_figures(verdict: ArmsAssessment) -> Iterator[Figure]:
-    for name, one in verdict.contrasts.items():
-        adjusted = f"adjusted {p_value(verdict.p_values[name])}"
-        meaning = (
-            f"{one.status}; tolerance {number(one.tolerance)}, {adjusted}, average effect {number(one.average.effect)}"
-        )
-        yield Figure(f"error, {name}", estimate(one.error, one.interval), meaning)
 
 
 def arms_summary(verdict: ArmsAssessment) -> str:
@@ -58,37 +43,6 @@ def arms_html(verdict: ArmsAssessment) -> str:
     """Return a verdict on several arms for a notebook."""
     notes = [str(check) for check in verdict.checks if check.result != "passed"]
     return fragment("Assessment", f"All contrasts together: {verdict.status}.", arms_figures(verdict)[1:], notes, "")
-
-
-def arms_calibration_figures(done: ArmsCalibration) -> list[Figure]:
-    """Return the figures of a calibration of several arms that stand above its verdicts."""
-    return list(_calibration_figures(done))
-
-
-def _calibration_figures(done: ArmsCalibration) -> Iterator[Figure]:
-    yield Figure("recommendation", done.recommendation.action, " ".join(done.recommendation.reasons))
-    yield Figure("status before", done.before.status, "of all contrasts together")
-    if done.after is None:
-        yield Figure("status after", "not verified", "no rows were held out")
-        return
-    yield Figure("status after", done.after.status, "of all contrasts together, on rows the map never saw")
-    for name, before in done.before.contrasts.items():
-        after = done.after.contrasts[name]
-        was = f"{estimate(before.error, before.interval)} before; tolerance {number(before.tolerance)}"
-        yield Figure(f"error, {name}", estimate(after.error, after.interval), was)
-    losses = {
-        "mean loss, after - before": done.comparison,
-        "prediction - average": done.prediction_over_average,
-        "calibrated - average": done.calibrated_over_average,
-    }
-    for name, change in losses.items():
-        if change is not None:
-            figure = estimate(change.risk_difference, change.interval)
-            yield Figure(name, figure, "summed over the arms; negative is better")
-    if done.distance is not None:
-        ships = "which ships" if done.map is not done.verified_map else "too far: the verified one ships"
-        meaning = f"largest root mean square distance of the map of all rows from the verified one; {ships}"
-        yield Figure("refitted on all rows", number(done.distance), meaning)
 
 
 def arms_calibration_summary(done: ArmsCalibration) -> str:
@@ -122,5 +76,5 @@ def arms_report(
     since: Any = None,
 ) -> None:
     """Write one self-contained HTML page: recommendation, checks, and every contrast before and after."""
-    page = arms_page(done, arms_calibration_figures(done), title, dict(how or {}))
+    page = arms_page(done, title, dict(how or {}))
     write_text(Path(path), render(page if since is None else with_changes(page, since, done)))

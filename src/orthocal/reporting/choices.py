@@ -76,7 +76,7 @@ def choice_summary(choice: Choice) -> str:
 
 def _paragraphs(choice: Choice) -> Iterator[str]:
     yield choice.verdict
-    yield as_table(HEADINGS, [_cells(rival) for rival in choice.rivals])
+    yield as_table(HEADINGS, [choice_cells(rival) for rival in choice.rivals])
     yield about_losses(choice)
     if choice.rules:
         yield _values(choice)
@@ -100,7 +100,8 @@ def _paragraphs(choice: Choice) -> Iterator[str]:
 HEADINGS = ("rival", "mean loss - average", "in set", "p-value", "status", "calibration error", "AUTOC")
 
 
-def _cells(rival: Rival) -> tuple[str, ...]:
+def choice_cells(rival: Rival) -> tuple[str, ...]:
+    """Return the line of a rival on the leaderboard."""
     return (
         rival.name,
         with_interval(rival.relative_loss),

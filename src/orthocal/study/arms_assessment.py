@@ -82,7 +82,8 @@ class ArmsAssessment:
 
     def report(self, path: str | Path, *, title: str | None = None, how: Any = None, since: Any = None) -> None:
         """Write one self-contained HTML page with every contrast; see `orthocal.report`."""
-        from orthocal.reporting.page.report import TITLE, report
+        from orthocal.reporting.page.document import TITLE
+        from orthocal.reporting.page.report import report
 
         report(self.contrasts, path, title=TITLE if title is None else title, how=how, since=since)
 

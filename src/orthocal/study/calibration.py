@@ -176,7 +176,8 @@ class Calibration:
 
     def report(self, path: str | Path, *, title: str | None = None, how: Any = None, since: Any = None) -> None:
         """Write one self-contained HTML page; see `orthocal.report`."""
-        from orthocal.reporting.page.report import TITLE, report
+        from orthocal.reporting.page.document import TITLE
+        from orthocal.reporting.page.report import report
 
         report(self, path, title=TITLE if title is None else title, how=how, since=since)
 

@@ -20,6 +20,8 @@ from orthocal.maps import AffineMap, IdentityMap
 from orthocal.study.choice_words import AVERAGE, NO_EFFECT, calibrated_name, verdict_on
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from matplotlib.axes import Axes
 
 WITHOUT_EFFECT = {"effect": 0.0, "ratio": 1.0}
@@ -132,6 +134,15 @@ class Choice:
         from orthocal.reporting.choices import choice_record
 
         return choice_record(self)
+
+    def report(self, path: str | Path, *, title: str | None = None, how: Mapping[str, str] | None = None) -> None:
+        """Write one self-contained HTML page: the verdict, the leaderboard, and paired differences of models.
+
+        `how` is what else another person needs in order to repeat it, such as the file the data came from.
+        """
+        from orthocal.reporting.page.choices import choice_report
+
+        choice_report(self, path, title, how)
 
     def plot(self, ax: Axes | None = None) -> Axes:
         """Draw mean losses relative to that of the average effect, with intervals; filled marks are in the confidence set."""

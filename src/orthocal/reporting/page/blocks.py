@@ -30,7 +30,7 @@ from orthocal.reporting.page.tables import (
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-WIDTH = 4.8
+WIDTH = 4.4
 """Of a drawing, in inches: its letters are then still read on a phone."""
 HOW_TO_READ = (
     "Each mark is a bin of people with similar predictions. Thick bars: interval of that bin; thin bars: band for all bins "
@@ -44,7 +44,7 @@ def errors_picture(verdicts: Mapping[str, Assessment], name: str = "errors") -> 
 
     ax = plots.calibration_errors(verdicts, axes_for_page(0.75 + 0.42 * len(verdicts)))
     tips = [_error_in_words(one, verdict) for one, verdict in verdicts.items()]
-    _hints(ax, [verdict.error for verdict in verdicts.values()], list(range(len(verdicts)))[::-1])
+    hints(ax, [verdict.error for verdict in verdicts.values()], list(range(len(verdicts)))[::-1])
     caption = "Calibration errors with intervals, beside the tolerance: an error as large would matter."
     return picture_of(ax, " ".join(tips), caption, name, tips=tips, table=errors_table(verdicts))
 
@@ -94,7 +94,7 @@ def about_band(band: EffectBand | None) -> str:
 
 def _bins_picture(ax: Axes, verdict: Assessment, title: str, name: str, caption: str) -> Picture:
     bins = verdict.bins
-    _hints(ax, bins["prediction"], bins["target"] if verdict.curve is not None else -bins["residual"])
+    hints(ax, bins["prediction"], bins["target"] if verdict.curve is not None else -bins["residual"])
     tips = [
         f"Predicted {number(p)}, estimated {number(t) or 'nothing certain'}{_gap(gap, low, high)}; {n:,.0f} rows."
         for p, t, gap, low, high, n in zip(
@@ -103,7 +103,10 @@ def _bins_picture(ax: Axes, verdict: Assessment, title: str, name: str, caption:
         )
     ]
     words = f"{title}: {_bins_in_words(verdict)}." if title else f"{_bins_in_words(verdict)}."
-    _without_legend(ax)
+    without_legend(ax)
+    without_notes(ax)
+    error = f"error {estimate(verdict.error, verdict.interval)}"
+    ax.set_title(f"{title}: {error}" if title else error, fontsize="medium")
     return picture_of(ax, words, caption, name, tips=tips, table=bins_table(verdict, title))
 
 
@@ -111,11 +114,17 @@ def _gap(gap: float, low: float, high: float) -> str:
     return f"; gap {number(gap)} ({between((low, high))})" if low <= high else ""
 
 
-def _without_legend(ax: Axes) -> None:
+def without_legend(ax: Axes) -> None:
     """Take the legend away where the caption says what is drawn."""
     legend = ax.get_legend()
     if legend is not None:
         legend.remove()
+
+
+def without_notes(ax: Axes) -> None:
+    """Take words off a drawing, where they may lie on its marks; title, caption or table say the same."""
+    for text in list(ax.texts):
+        text.remove()
 
 
 def map_picture(fitted: Map, assessment: Assessment, band: EffectBand | None = None, name: str = "map") -> Picture:
@@ -134,7 +143,7 @@ def map_picture(fitted: Map, assessment: Assessment, band: EffectBand | None = N
     table = map_table(fitted, assessment, band)
     ax = plots.calibration_map(fitted, predictions, axes_for_page(4.0), band=band)
     grid = np.linspace(low, high, len(table.rows))
-    _hints(ax, grid, np.asarray(base(grid)))
+    hints(ax, grid, np.asarray(base(grid)))
     bands = [f"; band {row[2] or 'open'} to {row[3] or 'open'}" if band is not None else "" for row in table.rows]
     tips = [f"{row[0]} becomes {row[1]}{ends}." for row, ends in zip(table.rows, bands, strict=True)]
     return picture_of(ax, words, caption, name, tips=tips, table=table)
@@ -147,7 +156,7 @@ def ranking_picture(assessment: Assessment, name: str) -> Picture:
     table = ranking_table(assessment)
     ax, bins = plots.ranked_effects(assessment, axes_for_page(3.6)), assessment.bins
     share = 100 * np.cumsum(bins["n"][::-1]) / bins["n"].sum()
-    _hints(ax, share - 50 * bins["n"][::-1] / bins["n"].sum(), bins["target"][::-1])
+    hints(ax, share - 50 * bins["n"][::-1] / bins["n"].sum(), bins["target"][::-1])
     tips = [f"People {row[0]} by prediction: estimated effect {row[3]}, predicted {row[2]}." for row in table.rows]
     words = "; ".join(f"{row[0]}: {row[3]}" for row in table.rows)
     caption = (
@@ -167,7 +176,7 @@ def forest_picture(assessment: Assessment, name: str) -> Picture:
         for group in drawn
     ]
     ax = plots.forest(assessment, axes_for_page(0.9 + 0.34 * max(len(drawn), 1)))
-    _hints(ax, [group.excess or 0.0 for group in drawn], list(range(len(drawn)))[::-1])
+    hints(ax, [group.excess or 0.0 for group in drawn], list(range(len(drawn)))[::-1])
     caption = (
         "By how much predictions are too high in each subgroup, with intervals; filled where the adjusted test rejects."
     )
@@ -191,7 +200,8 @@ def decision_picture(assessment: Assessment, name: str) -> Picture:
         ax.axvline(cost, linewidth=7, alpha=0, zorder=9, gid=f"{TIP}{place}")
     texts = tuple(_decided(*step) for step in steps)
     start = [cost for cost, _, _ in steps].index(value.cost)
-    slider = Slider("What if treating one person cost more, or less?", texts, start)
+    places = tuple(f"cost {number(cost)}" for cost, _, _ in steps)
+    slider = Slider("What if treating one person cost more, or less?", places, texts, start)
     table = decision_table(assessment)
     return picture_of(ax, words, caption, f"decision-{name}", tips=texts, table=table, slider=slider)
 
@@ -239,14 +249,14 @@ def survival_pictures(assessment: Assessment, name: str) -> list[Picture]:
     return [picture_of(ax, f"Survival curves, {words}.", caption, f"survival-{name}", table=survival_table(curves))]
 
 
-def axes_for_page(height: float) -> Axes:
+def axes_for_page(height: float, width: float = WIDTH) -> Axes:
     """Return axes of a new figure of the width that pictures of a page have."""
     from orthocal.drawing import axes_or_new
 
-    return axes_or_new(None, (WIDTH, height))
+    return axes_or_new(None, (width, height))
 
 
-def _hints(ax: Axes, across: Iterable[float], up: Iterable[float]) -> None:
+def hints(ax: Axes, across: Iterable[float], up: Iterable[float]) -> None:
     """Lay a mark over each point that is not seen, but can be pointed at."""
     from orthocal.drawing import INK
 
@@ -267,11 +277,10 @@ def picture_of(
     slider: Slider | None = None,
 ) -> Picture:
     """Return what is drawn on axes as a picture of a page, its legend above it, where it hides nothing."""
-    from orthocal.drawing import legend_above
+    from orthocal.drawing import few_ticks, legend_outside
 
-    legend = ax.get_legend()
-    if legend is not None:
-        legend_above(ax, len(legend.get_texts()))
+    few_ticks(ax)
+    legend_outside(ax)
     return picture(ax.figure, words, caption, name, table=table, tips=tips, slider=slider)  # type: ignore[arg-type]
 
 

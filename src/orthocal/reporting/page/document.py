@@ -8,6 +8,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
+TITLE = "Can this model of causal effects be believed?"
+
 
 @dataclass(frozen=True)
 class Text:
@@ -45,7 +47,8 @@ class Cards:
 class Table:
     """A table: the first column names the row, the others hold figures, the last `words` of them words.
 
-    `file` names the CSV file that a reader can save, and `figures` is its text, in full digits; the cells, where it is empty.
+    `tones` colour the second cell of each row. `file` names the CSV file that a reader can save, and `figures` is its text, in
+    full digits; the cells, where it is empty.
     """
 
     kind: ClassVar[str] = "table"
@@ -55,6 +58,12 @@ class Table:
     words: int = 0
     file: str = ""
     figures: str = ""
+    tones: tuple[str, ...] = ()
+
+    @property
+    def figures_in_a_row(self) -> int:
+        """Columns of figures: where a row is written in lines, as on a phone, each of several needs its name."""
+        return len(self.header) - 1 - self.words
 
     @property
     def csv_text(self) -> str:
@@ -85,9 +94,13 @@ class Facts:
 
 @dataclass(frozen=True)
 class Slider:
-    """A way to walk along a drawing where script is allowed: a label, what is said at each step, and the first step shown."""
+    """A way to walk along a drawing where script is allowed: a label, what is said at each step, and the first step shown.
+
+    `places` are what a screen reader says of the handle itself: the cost, or the budget, of each step.
+    """
 
     label: str
+    places: tuple[str, ...]
     texts: tuple[str, ...]
     start: int
 
@@ -106,11 +119,12 @@ class Picture:
 
 @dataclass(frozen=True)
 class Pictures:
-    """Drawings side by side, where there is room, under one caption."""
+    """Drawings side by side, where there is room, under one caption: two in a row, and three of `small` ones."""
 
     kind: ClassVar[str] = "pictures"
     pictures: tuple[Picture, ...]
     caption: str
+    small: bool = False
 
 
 @dataclass(frozen=True)

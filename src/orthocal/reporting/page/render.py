@@ -97,10 +97,14 @@ INKS = {
     "#0b5fa5": "var(--accent)",
     "#8a8a8a": "var(--grey)",
     "#ffffff": "var(--paper)",
+    "#c2571a": "var(--orange)",
+    "#2f7d4f": "var(--leaf)",
+    "#7b4fa3": "var(--violet)",
+    "#a3324b": "var(--rose)",
 }
 """Colours of the plots, and what they are in a page, where light and dark differ."""
 
-ENLARGED = 1.1
+ENLARGED = 1.15
 """A drawing is shown at most so many times its size; below that it follows the width of the page."""
 TIP = "tip-"
 """How the names of marks begin that say something when they are pointed at."""

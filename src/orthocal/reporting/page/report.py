@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -12,10 +12,12 @@ from orthocal.assessment.status import CALIBRATED, INCONCLUSIVE, MISCALIBRATED, 
 from orthocal.errors import OrthocalError
 from orthocal.mapfile import write_text
 from orthocal.reporting.calibrations import calibration_figures
+from orthocal.reporting.page.arms import arms_page, several_arms_page
 from orthocal.reporting.page.audits import audit_sections
 from orthocal.reporting.page.blocks import before_after_pictures, errors_picture, reliability_picture
 from orthocal.reporting.page.confounding import sensitivity_section
-from orthocal.reporting.page.document import Block, Marked, Page, Section, Text
+from orthocal.reporting.page.document import TITLE, Block, Marked, Page, Section
+from orthocal.reporting.page.models import CHOOSE, models_page, part_of
 from orthocal.reporting.page.render import render
 from orthocal.reporting.page.sections import (
     checks_sections,
@@ -33,10 +35,7 @@ from orthocal.reporting.page.since import earlier_record, with_changes
 from orthocal.reporting.page.tables import calibrations_table, figures_table, shown_figures
 from orthocal.reporting.page.top import TONES, calibration_cards, capital, checks_marks, verdict_cards
 from orthocal.sensitivity import Sensitivity
-from orthocal.study import Calibration
-from orthocal.study.recommendation import USE_CALIBRATED, USE_PREDICTION
-
-TITLE = "Can this model of causal effects be believed?"
+from orthocal.study import ArmsAssessment, ArmsCalibration, Calibration
 
 
 def report(
@@ -56,7 +55,7 @@ def report(
     Parameters
     ----------
     assessments : Assessment or Calibration, or a mapping of names to either
-        A verdict, a calibration with its verdicts before and after, or several of a kind side by side.
+        A verdict, a calibration with its verdicts before and after, or several of a kind side by side; those of several arms too.
     path : str or Path
         The file to write, under another name until it is whole.
     title : str
@@ -98,20 +97,18 @@ def report_page(
 
 
 def _page_of(found: Any, title: str, how: dict[str, str]) -> Page:
-    if isinstance(found, Calibration):
-        return calibration_page(found, title, how)
-    if isinstance(found, Assessment):
-        return _page(title, found.status, found.verdict, _sections(found, "verdict"), found, how)
+    if type(found) in ONE:
+        return ONE[type(found)](found, title, how)
     kinds = {type(one) for one in found.values()} if isinstance(found, Mapping) else set()
-    if len(kinds) != 1 or not kinds <= {Assessment, Calibration}:
+    if len(kinds) != 1 or not kinds <= set(SEVERAL):
         raise OrthocalError(
             "`assessments` must be an Assessment, a Calibration, or a mapping of names to one kind of these; it is "
-            f"{_kind(found)}. What is of several arms has a method `report`."
+            f"{_kind(found)}."
         )
     if len(found) == 1:
         ((name, only),) = found.items()
         return _page_of(only, title, {"prediction": name, **how})
-    return _several(title, found, how) if kinds == {Assessment} else _several_calibrations(title, found, how)
+    return SEVERAL[kinds.pop()](title, found, how)
 
 
 def _kind(found: Any) -> str:
@@ -134,6 +131,11 @@ def _page(title: str, mark: str, lead: str, sections: list[Section], verdict: As
     )
 
 
+def assessment_page(verdict: Assessment, title: str, how: dict[str, str]) -> Page:
+    """Return the page of one verdict."""
+    return _page(title, verdict.status, verdict.verdict, _sections(verdict, "verdict"), verdict, how)
+
+
 def calibration_page(done: Calibration, title: str, how: dict[str, str]) -> Page:
     """Return the page of a calibration: what to do and why, then before and after."""
     lead = "\n".join([*done.recommendation.reasons, f"Before: {done.before.verdict}", done.story])
@@ -143,10 +145,10 @@ def calibration_page(done: Calibration, title: str, how: dict[str, str]) -> Page
 
 def _several(title: str, verdicts: Mapping[str, Assessment], how: dict[str, str]) -> Page:
     """One page for several predictions: their statuses together, then each in turn."""
-    summary = tuple((TONES[v.status], capital(v.status), f"{name}: {v.verdict}") for name, v in verdicts.items())
+    summary = tuple((TONES[one.status], f"{name}:", one.verdict) for name, one in verdicts.items())
     sections = [Section("Side by side", (errors_picture(verdicts), Marked(summary), figures_table(verdicts)))]
     for place, (name, verdict) in enumerate(verdicts.items()):
-        sections += _part(name, _sections(verdict, f"verdict-{place}"))
+        sections += part_of(name, _sections(verdict, f"verdict-{place}"))
     named = {status: [name for name, verdict in verdicts.items() if verdict.status == status] for status in STATUSES}
     tone = next(TONES[status] for status in (MISCALIBRATED, INCONCLUSIVE, CALIBRATED) if named[status])
     lead = " ".join(f"{capital(status)}: {', '.join(names)}." for status, names in named.items() if names)
@@ -160,44 +162,13 @@ def _several(title: str, verdicts: Mapping[str, Assessment], how: dict[str, str]
     )
 
 
-def _part(name: str, sections: list[Section]) -> list[Section]:
-    """Return sections under a heading of their own, folded: the page begins with all of them side by side."""
-    return [replace(section, part=name, folded=True) for section in sections]
-
-
 def _several_calibrations(title: str, done: Mapping[str, Calibration], how: dict[str, str]) -> Page:
     """One page for several calibrations: side by side, then each in turn."""
-    actions: dict[str, list[str]] = {}
-    for name, one in done.items():
-        actions.setdefault(one.recommendation.action, []).append(name)
-    usable = [*actions.get(USE_PREDICTION, ()), *actions.get(USE_CALIBRATED, ())]
-    marks = tuple(
-        (
-            TONES[one.recommendation.action],
-            f"{name}: {one.recommendation.action}.",
-            " ".join(one.recommendation.reasons),
-        )
-        for name, one in done.items()
-    )
     verdicts = {f"{name}, {when}": one for name, each in done.items() for when, one in _verdicts(each).items()}
-    beside = Section("Side by side", (errors_picture(verdicts), calibrations_table(done), Text(CHOOSE)))
-    sections = [beside]
+    sections = [Section("Side by side", (errors_picture(verdicts), calibrations_table(done), CHOOSE))]
     for place, (name, one) in enumerate(done.items()):
-        sections += _part(name, _job_sections(one, f"model-{place}-"))
-    return Page(
-        title=title,
-        mark=f"{len(usable)} of {len(done)} models can be used",
-        tone="good" if usable else "open",
-        lead="\n".join(f"{capital(action)}: {', '.join(names)}." for action, names in actions.items()),
-        top=(Marked(marks),),
-        sections=(*sections, how_section(next(iter(done.values())).before, how)),
-        foot=foot(),
-    )
-
-
-CHOOSE = (
-    "To choose among them, compare their losses on the same rows, pair by pair, with Study.choose or orthocal choose."
-)
+        sections += part_of(name, _job_sections(one, f"model-{place}-"))
+    return models_page(title, done, (*sections, how_section(next(iter(done.values())).before, how)))
 
 
 def _verdicts(done: Calibration) -> dict[str, Assessment]:
@@ -208,10 +179,11 @@ def _job_sections(done: Calibration, place: str = "") -> list[Section]:
     """Sections of a calibration; what is said after it rests on rows the map never saw. `place` tells several apart."""
     verdicts = _verdicts(done)
     last = list(verdicts.values())[-1]
+    band = None if done.before.is_constant else done.band_or_none
     reliability: Block = (
-        reliability_picture(done.before, f"{place}before", done.band_or_none)
+        reliability_picture(done.before, f"{place}before", band)
         if done.after is None
-        else before_after_pictures(done.before, done.after, f"{place}reliability", done.band_or_none)
+        else before_after_pictures(done.before, done.after, f"{place}reliability", band)
     )
     found = shown_figures("Calibration", calibration_figures(done)[1:])
     return [
@@ -245,3 +217,23 @@ def _further(verdict: Assessment, name: str) -> list[Section]:
         *subgroup_sections(verdict, name),
         overlap_section(verdict, name),
     ]
+
+
+def _contrasts_page(found: ArmsAssessment, title: str, how: dict[str, str]) -> Page:
+    """Return the page of a verdict on several arms: every contrast side by side."""
+    return _page_of(found.contrasts, title, how)
+
+
+ONE: dict[type, Callable[[Any, str, dict[str, str]], Page]] = {
+    Assessment: assessment_page,
+    Calibration: calibration_page,
+    ArmsAssessment: _contrasts_page,
+    ArmsCalibration: arms_page,
+}
+"""Pages of one record of a kind."""
+SEVERAL: dict[type, Callable[[str, Any, dict[str, str]], Page]] = {
+    Assessment: _several,
+    Calibration: _several_calibrations,
+    ArmsCalibration: several_arms_page,
+}
+"""Pages of several records of a kind, by name."""

@@ -20,7 +20,7 @@ from orthocal.reporting.page.blocks import (
     survival_pictures,
 )
 from orthocal.reporting.page.document import Block, Code, Section, Text
-from orthocal.reporting.page.tables import checks_table, how_facts, overlap_table
+from orthocal.reporting.page.tables import base_of, checks_table, how_facts, overlap_table
 from orthocal.reporting.page.top import capital
 from orthocal.study import Calibration
 from orthocal.study.recommendation import USE_CALIBRATED
@@ -46,7 +46,11 @@ def map_section(done: Calibration, place: str) -> Section:
 
 def _map_blocks(done: Calibration, place: str) -> Iterator[Block]:
     """The map as a picture, which map it is, and why the method was chosen."""
-    yield map_picture(done.map, done.before, done.band_or_none, f"{place}map")
+    if done.before.is_constant:
+        (only,) = base_of(done.map)(done.before.predictions[:1])
+        yield Text(f"The map takes the one prediction, {number(done.before.predictions[0])}, to {number(only)}.")
+    else:
+        yield map_picture(done.map, done.before, done.band_or_none, f"{place}map")
     ships = "The map was fitted on the rows that were not held out."
     if done.recommendation.action != USE_CALIBRATED:
         ships += f" It is not what is recommended, which is: {done.recommendation.action}."

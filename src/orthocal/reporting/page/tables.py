@@ -21,6 +21,7 @@ from orthocal.maps import Map
 from orthocal.reporting.calibrations import calibration_figures
 from orthocal.reporting.figures import Figure, main_figures, overlap_figures
 from orthocal.reporting.page.document import Facts, Table, csv_of_columns
+from orthocal.reporting.page.top import RESULTS, TONES
 from orthocal.study import Calibration
 
 BIN_COLUMNS = (
@@ -85,15 +86,14 @@ def bins_table(assessment: Assessment, name: str = "") -> Table:
 
 
 def checks_table(checks: Sequence[Check]) -> Table:
-    """Return what was checked, failures first."""
-    order = {"failed": 0, "warning": 1, "passed": 2}
+    """Return what was checked, failures first, each result in its colour."""
+    found = sorted(checks, key=lambda check: RESULTS.index(check.result))
     rows = tuple(
-        (check.name, check.result, check.figure, f"{check.sentence} {check.advice}".strip())
-        for check in sorted(checks, key=lambda check: order[check.result])
+        (check.name, check.result, check.figure, f"{check.sentence} {check.advice}".strip()) for check in found
     )
-    return Table(
-        "Checks of data, prediction, verdict and map", ("", "result", "figure", "what it means"), rows, words=3
-    )
+    header = ("", "result", "figure", "what it means")
+    tones = tuple(TONES[check.result] for check in found)
+    return Table("Checks of data, prediction, verdict and map", header, rows, words=3, tones=tones)
 
 
 def shown_figures(caption: str, figures: Sequence[Figure]) -> Table:

@@ -53,7 +53,9 @@ def verdict_cards(verdict: Assessment) -> Cards:
     """Return the main figures of a verdict."""
     error = (TONES[verdict.status], "Calibration error", number(verdict.error), _interval(verdict))
     average = ("plain", "Average effect", number(verdict.average.effect), f"{between(verdict.average.interval)}")
-    return Cards((error, _tolerance(verdict), average, *_ranking(verdict), *_rows(verdict), *_checks(verdict.checks)))
+    return Cards(
+        (error, _tolerance(verdict), average, *_ranking(verdict), *_rows(verdict), *checks_cards(verdict.checks))
+    )
 
 
 def calibration_cards(done: Calibration) -> Cards:
@@ -64,7 +66,7 @@ def calibration_cards(done: Calibration) -> Cards:
         cards.append(("open", "After calibration", "Not verified", "no rows were held out"))
     else:
         cards.append((TONES[after.status], "After calibration", capital(after.status), _error(after)))
-    return Cards((*cards, _tolerance(before), *_ranking(after or before), *_rows(before), *_checks(done.checks)))
+    return Cards((*cards, _tolerance(before), *_ranking(after or before), *_rows(before), *checks_cards(done.checks)))
 
 
 def arms_cards(done: ArmsCalibration) -> Cards:
@@ -76,7 +78,7 @@ def arms_cards(done: ArmsCalibration) -> Cards:
     else:
         cards.append((TONES[after.status], "After calibration", capital(after.status), "all contrasts together"))
     first = next(iter(before.contrasts.values()))
-    return Cards((*cards, *_rows(first), *_checks(done.checks)))
+    return Cards((*cards, *_rows(first), *checks_cards(done.checks)))
 
 
 def _error(verdict: Assessment) -> str:
@@ -104,7 +106,8 @@ def _rows(verdict: Assessment) -> Iterator[Card]:
     yield ("plain", "Rows judged", f"{verdict.rows:,}", f"{percent(verdict.level)} intervals in brackets")
 
 
-def _checks(checks: Sequence[Check]) -> Iterator[Card]:
+def checks_cards(checks: Sequence[Check]) -> Iterator[Card]:
+    """Yield how many checks had which result, where there were any."""
     if checks:
         counts = Counter(check.result for check in checks)
         worst = next(result for result in RESULTS if counts[result])

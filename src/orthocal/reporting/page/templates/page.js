@@ -35,6 +35,38 @@
     name();
   }
 
+  // Contents: the section that is being read is marked.
+  const links = new Map(all("nav a").map((link) => [link.getAttribute("href").slice(1), link]));
+  const read = new IntersectionObserver((seen) => seen.filter((one) => one.isIntersecting).forEach((one) => {
+    links.forEach((link) => link.removeAttribute("aria-current"));
+    links.get(one.target.id).setAttribute("aria-current", "true");
+  }), { rootMargin: "-10% 0px -80% 0px" });
+  all("details.section").filter((one) => links.has(one.id)).forEach((one) => read.observe(one));
+
+  // Pictures can be saved: as they are drawn, in the colours of the page, on its paper.
+  const colours = getComputedStyle(document.documentElement);
+  const inColours = (text) => text.replace(/var\((--\w+)\)/g, (_, name) => colours.getPropertyValue(name).trim())
+    .replace(/currentColor/g, colours.getPropertyValue("--ink").trim());
+  const asFile = (drawing) => {
+    const copy = drawing.cloneNode(true);
+    const box = drawing.viewBox.baseVal;
+    copy.removeAttribute("style");
+    copy.setAttribute("width", `${box.width}pt`);
+    copy.setAttribute("height", `${box.height}pt`);
+    copy.setAttribute("font-family", "sans-serif");
+    copy.insertAdjacentHTML("afterbegin", `<rect width="100%" height="100%" fill="var(--paper)"/>`);
+    return `data:image/svg+xml;charset=utf-8,${encodeURIComponent(inColours(new XMLSerializer().serializeToString(copy)))}`;
+  };
+  all("button[data-save]").forEach((save) => {
+    save.hidden = false;
+    save.addEventListener("click", () => {
+      const link = document.createElement("a");
+      link.download = save.dataset.save;
+      link.href = asFile(save.parentElement.querySelector("svg"));
+      link.click();
+    });
+  });
+
   // Hints: what a mark says, at once and also by a tap; the browser's own slower hint makes way.
   const hint = document.createElement("div");
   hint.className = "hint";
@@ -62,11 +94,15 @@
   all(".slider").forEach((slider) => {
     const input = slider.querySelector("input");
     const output = slider.querySelector("output");
-    const texts = JSON.parse(slider.dataset.texts);
+    const [places, texts] = [JSON.parse(slider.dataset.places), JSON.parse(slider.dataset.texts)];
     const marks = all(".tip", slider.closest("figure"));
     const move = () => {
-      output.textContent = texts[input.value];
-      input.setAttribute("aria-valuetext", texts[input.value]);
+      output.replaceChildren(...texts[input.value].split("\n").map((text) => {
+        const line = document.createElement("span");
+        line.textContent = text;
+        return line;
+      }));
+      input.setAttribute("aria-valuetext", places[input.value]);
       marks.forEach((mark, place) => mark.classList.toggle("shown", place === Number(input.value)));
     };
     input.addEventListener("input", move);
