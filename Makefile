@@ -8,7 +8,7 @@ OLDEST := .venv-oldest
 CASES ?= 20000
 SEED ?= 1
 
-.PHONY: demo test test-more test-slow test-oldest test-tools test-browser fuzz lint bench docs package clean
+.PHONY: demo test test-more test-slow test-oldest test-tools test-browser fuzz lint sentences bench docs package clean
 
 $(VENV)/demo.stamp: pyproject.toml
 	$(PYTHON) -m venv $(VENV)
@@ -76,6 +76,10 @@ lint: $(VENV)/dev.stamp
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
+
+# Every sentence that a user can see, by file, to be read before a release.
+sentences:
+	@$(PYTHON) .ci/sentences.py
 
 bench: $(TOOLS)/tools.stamp
 	$(TOOLS)/bin/python benchmarks/run.py
