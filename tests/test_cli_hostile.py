@@ -156,9 +156,7 @@ def test_an_unexpected_error_is_one_line_and_debug_the_rest(here, capsys, monkey
     monkeypatch.setattr("orthocal.cli.maps.load", broken)
     words = ["apply", "map.json", "data.csv", "--prediction", "tau", "--out", "new.csv"]
     line = refused(capsys, *words, code=1)
-    assert line == (
-        "Failed: KeyError: 'lost'. This is a fault of orthocal: please report it where you got it from, with what --debug prints."
-    )
+    assert line == ("Failed: KeyError: 'lost'. This is a bug in orthocal: please report it, with what --debug prints.")
     with pytest.raises(SystemExit) as stop:
         cli.main([*words, "--debug"])
     assert stop.value.code == 1

@@ -13,7 +13,7 @@ from tests.command_line import COMMON, run
 
 PLAN = """\
 data        {data}, 600 rows
-effect      CATE(arm=1, control=0): The average effect of the arm against the control among people alike in the covariates, \
+effect      CATE(arm=1, control=0): The average effect of the arm against the control among people with the same covariates, \
 E[Y(arm) - Y(control) | X].
 contrast    a 1 against 0
 outcome     y
@@ -24,7 +24,7 @@ subgroups   a
 covariates  6: x1, x2, x3, x4, other, more
 learners    HistGradientBoostingRegressor for outcome_control, outcome_treated; known: propensity
 folds       4, draws of them 1: 8 learner fits
-clip        fitted propensities are kept inside [0.02, 0.98]
+clip        fitted propensities are clipped to [0.02, 0.98]
 seed        1
 time        seconds
 method      linear

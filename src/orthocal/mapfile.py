@@ -227,4 +227,4 @@ def _umask() -> int:
 
 
 def _refuse_constant(name: str) -> float:
-    raise ValueError(f"it has {name}, which is no finite number")
+    raise ValueError(f"it has {name}, which is not a finite number")

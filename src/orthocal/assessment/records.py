@@ -98,7 +98,7 @@ class Assessment:
     skewness : float
         Of the residuals, over the root of the rows of a bin; above 0.25 the bins test does not apply.
     mass : float
-        Mean mass of a row, 1 for effects that are no ratios: a mean loss is this times half a mean squared error.
+        Mean mass of a row, 1 for effects that are not ratios: a mean loss is this times half a mean squared error.
     average : Average
     risk : float
         Mean loss: the sum of the parts in `decomposition`, up to a constant that does not depend on the prediction.

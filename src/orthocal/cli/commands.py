@@ -101,7 +101,7 @@ def calibrate(options: CalibrateOptions) -> None:
     with source.running():
         words = {
             **plan_of(study, options, source, 1 + options.redraws),
-            **({} if options.within is None else {"subgroups put right": options.within}),
+            **({} if options.within is None else {"subgroups corrected": options.within}),
             **words_of_map(options.method, study.rows.counted(holdout), holdout),
         }
         if announced({**words, "output": str(options.out)}, options.dry_run, as_json):

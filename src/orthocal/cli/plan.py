@@ -145,7 +145,7 @@ def words_of_learning(study: Study, options: Options, draws: int) -> dict[str, s
     return {
         "learners": _learners(learnt, given, options.learner),
         "folds": f"{folds}{fits}",
-        "clip": f"fitted propensities are kept inside [{options.clip:g}, {1 - options.clip:g}]",
+        "clip": f"fitted propensities are clipped to [{options.clip:g}, {1 - options.clip:g}]",
         "seed": str(options.seed),
     }
 

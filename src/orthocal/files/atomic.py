@@ -143,7 +143,7 @@ def require_new(target: Path, *, overwrite: bool) -> None:
             f"`--out` must name a new file; {target} exists. Choose another name, or add --overwrite to replace it."
         )
     if target.exists() and not target.is_file():
-        raise OrthocalError(f"`--out` must name a file; {target} is none. Choose another name.")
+        raise OrthocalError(f"`--out` must name a file; {target} is not one. Choose another name.")
 
 
 def _finish(place: Path) -> None:

@@ -185,7 +185,7 @@ def choose_learners(
     unknown = [key for key in chosen if key not in names and key not in names.values()]
     if unknown:
         raise OrthocalError(
-            f"`learners` has no use for {shown(unknown[0])}. Its keys may be the nuisances {listed(names)} "
+            f"`learners` does not know {shown(unknown[0])}. Its keys may be the nuisances {listed(names)} "
             f"or the roles {listed(sorted(set(names.values())), 50)}."
         )
     for key, learner in chosen.items():

@@ -31,9 +31,9 @@ class Study(StudyDefinition):
         Columns measured **before** treatment; they are named, never guessed. ``"all"`` means every column without another part,
         and asks for `predictions` to be named. ``[]`` is allowed with a known propensity; covariates would narrow the intervals.
     exclude : list of str, optional
-        Columns that are no covariates: all others are, but for `predictions`, which must then be named.
+        Columns that are not covariates: all others are, but for `predictions`, which must then be named.
     predictions : list of str
-        Columns of predictions, which are no covariates; of several arms as `assess` takes them.
+        Columns of predictions, which are not covariates; of several arms as `assess` takes them.
     effect : str or Effect, default "cate"
     arm, control : object, optional
         Values of the treatment to compare; 1 and 0 by default.
@@ -48,7 +48,7 @@ class Study(StudyDefinition):
         Known probability of the arm (of the instrument, where there is one): a number, a column, or a function of the covariates;
         of several arms, a mapping of arms to these.
     weight, groups, key : str, optional
-        Columns of sample weights, of clusters (which are kept whole) and of what tells rows apart, by which folds are drawn.
+        Columns of sample weights, of clusters (which are kept whole) and of what identifies rows, by which folds are drawn.
     nuisances : mapping, optional
         Other known nuisances by name: a number, a column, an array or a function of the covariates.
     learners : mapping or str, optional
@@ -146,7 +146,7 @@ class Study(StudyDefinition):
             A column gives a `Calibration`; several give a dict. The study's `predictions` by default.
         method : str or calibrator, default "auto"
         holdout : float or str, default 0.3
-            Share of the rows kept for the verdict, or a column of truth values (judge on later months); 0 keeps none.
+            Share of the rows kept for the verdict, or a boolean column (judge on later months); 0 keeps none.
         bins, cost, by, draws
             As in `assess`.
         within : list of str, optional

@@ -51,7 +51,7 @@ class StudyEvidence:
 
     @property
     def overlap(self) -> Overlap | None:
-        """How well treatment levels overlap."""
+        """How well treatment arms overlap."""
         found: Overlap | None = self.engine.learnt.loss.overlap
         return found
 
