@@ -92,7 +92,7 @@ def assess(
     draws: int = 1000,
     random_state: Any = None,
 ) -> Assessment | dict[str, Assessment]:
-    """Judge whether predictions of a causal effect can be believed.
+    """Judge whether predictions of a causal effect are calibrated.
 
     Estimates the binned calibration error: the root mean square, over bins of the prediction, of mean effect minus mean
     prediction; a lower bound of the error over all level sets. **The rows must be unseen** by the model that made the

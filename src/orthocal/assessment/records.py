@@ -62,7 +62,7 @@ class Settings:
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Assessment:
-    """Whether a prediction can be believed under a loss.
+    """Whether a prediction is calibrated, with all figures behind it.
 
     The estimand is the **binned** calibration error: the root mean square, over bins of the prediction, of the difference
     between mean effect and mean prediction. It is a lower bound of the error over all level sets.

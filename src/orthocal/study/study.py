@@ -150,10 +150,10 @@ class Study(StudyDefinition):
         bins, cost, by, draws
             As in `assess`.
         within : list of str, optional
-            Columns of subgroups that are put right one by one, not only judged (multicalibration): their values, ranges of
+            Columns of subgroups that are corrected one by one, not only judged (multicalibration): their values, ranges of
             numbers; a list of columns inside the list means their intersections.
         decisions : bool, default False
-            Of several arms: calibrate the gain promised for the arm that is chosen, too (decision calibration).
+            Of several arms: calibrate the gain predicted for the chosen arm, too (decision calibration).
         redraws : int, default 0
             The whole job is done again with so many other draws of the folds, to show how the error moves.
 
