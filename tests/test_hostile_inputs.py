@@ -130,7 +130,7 @@ SENTENCES = {
     "prediction 1e-320": (lambda: judge(TAU * 1e-320), "`prediction` must reach 1e-50 in size somewhere"),
     "treatment objects": (
         lambda: learn(treatment=[object()] * N),
-        "`treatment` must hold numbers, text or truth values",
+        "`treatment` must hold numbers, text or booleans",
     ),
     "y 0 of a ratio": (
         lambda: judge(loss=learn("relative", y=np.zeros(N), nuisances=KNOWN | {"outcome_treated": 0.0})),

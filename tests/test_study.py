@@ -154,7 +154,7 @@ def test_what_is_known_of_an_instrument_must_be_clear(trial):
     table = trial.assign(z=np.where(np.arange(4000) % 2, "wait", "invited"))
     with pytest.raises(OrthocalError, match="must be 0 and 1 where nuisances are known"):
         Study(table, **ROLES | {"learners": None}, effect="late", instrument="z", propensity=0.8)
-    with pytest.raises(OrthocalError, match="must go with an effect that has a use for it"):
+    with pytest.raises(OrthocalError, match="must go with an effect that uses it"):
         Study(trial, **ROLES, instrument="later")
 
 

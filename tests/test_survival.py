@@ -436,8 +436,8 @@ def test_curves_by_hand():
     [
         ("event_survival_treated", np.full((600, 3), 0.5), "one column for each of the 2 grid times; its shape is"),
         ("event_survival_treated", np.tile([0.5, 0.6], (600, 1)), "do not rise over time; row 0 is not so"),
-        ("censoring_survival_control", np.tile([0.5, 0.0], (600, 1)), "must be chances above 0"),
-        ("event_survival_treated", np.tile([1.5, 0.5], (600, 1)), "must be chances of at least 0"),
+        ("censoring_survival_control", np.tile([0.5, 0.0], (600, 1)), "must be probabilities above 0"),
+        ("event_survival_treated", np.tile([1.5, 0.5], (600, 1)), "must be probabilities of at least 0"),
         ("event_survival_treated", np.full((5, 2), 0.5), "must cover the 600 rows; it covers 5"),
         (
             "survival_treated",
@@ -649,7 +649,7 @@ class Uplift:
 
 def test_a_model_that_would_take_censored_times_for_outcomes_is_refused(data):
     model = CrossCalibratedModel(Uplift(), EFFECTS["survival"])
-    with pytest.raises(OrthocalError, match="must know what to do with `event`; Uplift would take censored times"):
+    with pytest.raises(OrthocalError, match="must accept `event`; Uplift would take censored times"):
         model.fit(data.X, data.y, treatment=data.treatment, event=data.event)
 
 

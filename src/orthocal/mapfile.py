@@ -210,7 +210,7 @@ def write_text(path: Path, text: str) -> None:
     handle, temporary = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
     try:
         # A lone surrogate, as in a name that is no UTF-8, is written as its number.
-        with os.fdopen(handle, "w", encoding="utf-8", errors="backslashreplace") as file:
+        with os.fdopen(handle, "w", encoding="utf-8", errors="backslashreplace", newline="\n") as file:
             file.write(text)
         Path(temporary).chmod(0o666 & ~_umask())
         Path(temporary).replace(path)
