@@ -65,7 +65,7 @@ fuzz: $(VENV)/dev.stamp
 	OMP_NUM_THREADS=1 MPLBACKEND=agg $(BIN)/python -m tests.fuzz --cases $(CASES) --seed $(SEED)
 
 # Needs chromium on the machine: apt-get install chromium
-test-browser: $(VENV)/dev.stamp
+test-browser: $(VENV)/docs.stamp
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[browser]'
 	ORTHOCAL_BROWSER=needed $(BIN)/python -m pytest tests/browser --numprocesses 2
 
