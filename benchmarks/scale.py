@@ -125,22 +125,32 @@ def done(table: PartitionedTable, method: str, exact: bool) -> None:
 
 
 def measure(table: PartitionedTable, pids: list[int], only: list[str]) -> dict[str, tuple[float, int]]:
-    """Return (seconds, most memory of a process) of reading and summing, of every method, and of the verdicts."""
+    """Return (seconds, most memory of a process) of reading and summing, of every method, and of the verdicts.
+
+    Reading comes before and after each of the others, and counts by its median: between two readings the machine may differ.
+    """
     needed = table.select(ROLES.needed)
-    work = {READ: lambda: reduced(needed, summed, np.add)}
-    for name, (method, exact, _) in WORK.items():
-        if not only or name in only:
-            work[name] = lambda method=method, exact=exact: done(table, method, exact)
-    found = {}
-    reduced(needed, summed, np.add)
-    done(table, "linear", False)  # processes import what they need
-    for name, do in work.items():
+
+    def timed(name: str, do: Any) -> tuple[float, int]:
         with Watch(pids) as watch:
             start = time.perf_counter()
             do()
-            found[name] = (time.perf_counter() - start, watch.most)
-        print(f"  {name}: {found[name][0]:.2f} s, {watch.most / 1e9:.2f} GB", flush=True)
-    return found
+            seconds = time.perf_counter() - start
+        print(f"  {name}: {seconds:.2f} s, {watch.most / 1e9:.2f} GB", flush=True)
+        return seconds, watch.most
+
+    def read() -> tuple[float, int]:
+        return timed(READ, lambda: reduced(needed, summed, np.add))
+
+    read()
+    done(table, "linear", False)  # processes import what they need
+    readings, found = [read()], {}
+    for name, (method, exact, _) in WORK.items():
+        if not only or name in only:
+            found[name] = timed(name, lambda method=method, exact=exact: done(table, method, exact))
+            readings.append(read())
+    seconds, memory = zip(*readings, strict=True)
+    return {READ: (float(np.median(seconds)), max(memory)), **found}
 
 
 def on_dask(pattern: str, only: list[str]) -> dict[str, tuple[float, int]]:

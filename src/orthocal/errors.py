@@ -145,9 +145,8 @@ def require_finite(values: Floats, name: str, first: int = 0) -> None:
     """No NaN, no infinity, nothing masked, nothing huge; `first` is the number of the first row, where these are some of many."""
     if isinstance(values, np.ma.MaskedArray):
         values = np.ma.filled(values.astype(np.float64), np.nan)
-    with np.errstate(over="ignore", invalid="ignore"):
-        if np.dot(values, values) <= LARGEST**2:  # one number that is not finite, or huge, makes it so
-            return
+    if values.min(initial=0.0) >= -LARGEST and values.max(initial=0.0) <= LARGEST:  # neither is true of NaN
+        return
     wrong = np.flatnonzero(~(np.abs(values) <= LARGEST))
     if len(wrong) and not np.isfinite(values[wrong[0]]):
         raise OrthocalError(
@@ -162,10 +161,10 @@ def require_finite(values: Floats, name: str, first: int = 0) -> None:
 
 def require_not_tiny(values: Floats, name: str) -> None:
     """The numbers of a column are all 0, or some of them large enough to be squared and divided by."""
-    if np.dot(values, values) < SMALLEST**2 and values.any() and np.abs(values).max() < SMALLEST:
+    largest = max(float(values.max(initial=0.0)), -float(values.min(initial=0.0)))
+    if 0 < largest < SMALLEST:
         raise OrthocalError(
-            f"`{name}` must reach {SMALLEST:g} in size somewhere, or be 0; its largest is {np.abs(values).max()}. "
-            "Use other units."
+            f"`{name}` must reach {SMALLEST:g} in size somewhere, or be 0; its largest is {largest}. Use other units."
         )
 
 

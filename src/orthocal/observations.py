@@ -86,7 +86,8 @@ def observe(
     warn_of_other_order(X=X, y=y, treatment=treatment, instrument=instrument, prediction=prediction, groups=groups)
     y, event = separated(y, event)
     weight = np.ones(n) if sample_weight is None else as_numbers(sample_weight, "sample_weight", n)
-    require_weights(weight)
+    if sample_weight is not None:
+        require_weights(weight)
     names = None if groups is None else as_labels(groups, "groups", n)
     outcome = as_numbers(y, "y", n)
     return Observations(

@@ -64,11 +64,11 @@ class Rows(Protocol):
 
 
 class SortedRows:
-    """Rows in memory, already sorted."""
+    """Rows in memory, already sorted; their pieces have `longest` rows, or a few thousand."""
 
-    def __init__(self, prediction: Floats, loss: Loss) -> None:
+    def __init__(self, prediction: Floats, loss: Loss, longest: int | None = None) -> None:
         self.like = loss
-        ends = piece_ends(prediction, longest_piece(loss))
+        ends = piece_ends(prediction, longest or longest_piece(loss))
         starts = np.concatenate([[0], ends[:-1]])
         self.pieces = [
             Piece(prediction[a:b], loss if len(ends) == 1 else loss[slice(a, b)], number, int(a))

@@ -92,9 +92,11 @@ class CATE:
         pi1, pi0 = both_propensities(fitted)
         mu1, mu0 = fitted["outcome_treated"], fitted["outcome_control"]
         chi = pseudo_outcome(observations.outcome, treated, control, pi1, pi0, mu1, mu0)
-        overlap = overlap_of({"treated": (treated, pi1), "control": (control, pi0)}, fitted, observations.weight)
-        residual = np.where(treated, observations.outcome - mu1, np.where(control, observations.outcome - mu0, 0.0))
-        weight, overlap = observations.weight, replace(overlap, residual=residual)
+        weight = observations.weight
+        overlap = overlap_of({"treated": (treated, pi1), "control": (control, pi0)}, fitted, weight)
+        if not fitted.is_part:  # sums have no room for it
+            residual = np.where(treated, observations.outcome - mu1, np.where(control, observations.outcome - mu0, 0.0))
+            overlap = replace(overlap, residual=residual)
         return QuadraticLoss(weight * chi, weight, weight, observations.groups, overlap)
 
     def bounded(self, strength: float, side: str) -> BoundedCATE:

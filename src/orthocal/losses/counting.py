@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from orthocal.arrays import Floats
+from orthocal.arrays import Floats, is_constant
 
 MOST_BINS = 100_000
 """More would be empty but in the largest of tables, and their edges alone not fit into memory."""
@@ -28,6 +28,9 @@ class Counts:
         rows = len(weight) if weight is not None and rows is None else rows or 0
         if weight is None or not rows:
             return cls(rows, float(rows), True, 1.0, 1.0)
+        if is_constant(weight):
+            (each,) = weight[:1].tolist()
+            return cls(rows, each * rows, each == np.floor(each), each, each)
         whole = bool((weight == np.floor(weight)).all())
         return cls(rows, float(weight.sum()), whole, float(weight.min()), float(weight.max()))
 

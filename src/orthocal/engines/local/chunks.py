@@ -49,7 +49,8 @@ class Chunk:
                     raise OrthocalError(f"{self.name}: column {name!r} must be in every file; it is not in this one.")
             table = file.read_row_groups(list(self.groups), columns=list(columns), use_threads=False)
         text = {pa.string(): pd.StringDtype("pyarrow"), pa.large_string(): pd.StringDtype("pyarrow")}
-        return table.to_pandas(types_mapper=text.get, split_blocks=True, self_destruct=True)[list(columns)]
+        # In the order asked for while no column is copied: a pandas frame copies the columns that are selected from it.
+        return table.select(list(columns)).to_pandas(types_mapper=text.get, split_blocks=True, self_destruct=True)
 
 
 @contextmanager

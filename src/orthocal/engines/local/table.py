@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
@@ -11,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 from orthocal.arrays import Booleans, Floats
 from orthocal.engines.local.chunks import CONVERTERS, Chunk, Scratch, chunks_of, files_of, from_relation, one_ending
 from orthocal.engines.local.ranges import LocalRanges
+from orthocal.engines.local.threads import in_threads
 from orthocal.errors import UnavailableError
 from orthocal.progress import followed, passing
 
@@ -79,11 +79,11 @@ class LocalTable:
 
     def read(self, chunk: Chunk) -> Any:
         """Return the rows of a chunk that count."""
-        needed = dict.fromkeys([*self.columns, *(name for one in self.filters for name in one.columns)])
-        part = chunk.read(list(needed))
+        needed = list(dict.fromkeys([*self.columns, *(name for one in self.filters for name in one.columns)]))
+        part = chunk.read(needed)
         for one in self.filters:
             part = part[one.function(part[list(one.columns)], *one.shared)]
-        return part[self.columns]
+        return part if needed == self.columns else part[self.columns]
 
     def select(self, columns: Sequence[str]) -> LocalTable:
         """Return some columns; no other is read."""
@@ -119,7 +119,7 @@ class LocalTable:
         self, function: Callable[..., Any], build: Callable[..., Any], inner: Floats, empty: Any, *shared: Any
     ) -> LocalRanges:
         """Write the rows to disk by ranges, then sort one range at a time."""
-        tables = (lambda chunk=chunk: function(self.read(chunk), chunk.name, *shared) for chunk in self.chunks)
+        tables = [lambda chunk=chunk: function(self.read(chunk), chunk.name, *shared) for chunk in self.chunks]
         return LocalRanges.of(tables, lambda table: build(table, *shared), inner, empty, self.workers)
 
     def calls(self, function: Callable[..., Any], arguments: Sequence[tuple[Any, ...]], *shared: Any) -> list[Any]:
@@ -145,25 +145,6 @@ class LocalTable:
         first = self.read(self.chunks[0]).iloc[:0]
         schema = pa.Table.from_pandas(first.assign(**{name: 0.0}), preserve_index=False).schema
         return pa.RecordBatchReader.from_batches(schema, batches())
-
-
-def in_threads(function: Callable[[Any], Any], items: Sequence[Any], workers: int) -> Iterator[Any]:
-    """Yield ``function(item)`` of all items, in order, so many at a time; no more wait than there are threads."""
-    if workers == 1 or len(items) == 1:
-        yield from map(function, items)
-        return
-    with ThreadPoolExecutor(workers) as pool:
-        waiting: list[Any] = []
-        try:
-            for item in items:
-                waiting.append(pool.submit(function, item))
-                if len(waiting) > 2 * workers:
-                    yield waiting.pop(0).result()
-            for one in waiting:
-                yield one.result()
-        finally:
-            for one in waiting:
-                one.cancel()
 
 
 def merged_in_order(answers: Iterable[Any], merge: Callable[[Sequence[Any]], Any]) -> Any:

@@ -9,12 +9,14 @@ import numpy.typing as npt
 
 from orthocal.arrays import Floats, Integers
 
-BUCKETS = 2**19
-"""Of equal width, whose first cell is kept in a table."""
+FEWEST_BUCKETS, MOST_BUCKETS, BUCKETS_A_CELL = 2**13, 2**19, 8
+"""Of equal width, whose first cell is kept in a table: the smaller it is, the faster the cache that it fits."""
 MOST_STEPS = 8
 """Edges that a bucket may hold; where it holds more, predictions are searched for among the edges."""
-TAIL = 64
-"""Edges at either end beyond which there are no buckets: a few predictions far away would make them wide."""
+TAIL, TAIL_SHARE = 64, 2**-10
+"""Edges at either end, and their share of all, beyond which there are no buckets: predictions far away would make them wide."""
+AT_ONCE = 2**16
+"""Predictions that are worked on together: what is made of them stays in the cache."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -40,15 +42,16 @@ class CellFinder:
     def of(cls, edges: Floats) -> CellFinder:
         """Of some edges."""
         nothing = cls(edges, np.empty(0, dtype=np.int32))
-        tail = min(TAIL, len(edges) // 4)
+        tail = min(TAIL, int(TAIL_SHARE * len(edges)))
         if len(edges) < 2 or not edges[-1 - tail] > edges[tail]:
             return nothing
         low = float(edges[tail])
-        scale = BUCKETS / float(edges[-1 - tail] - edges[tail])
+        buckets = int(np.clip(BUCKETS_A_CELL * len(edges), FEWEST_BUCKETS, MOST_BUCKETS))
+        scale = buckets / float(edges[-1 - tail] - edges[tail])
         if not np.isfinite(scale):
             return nothing
         # A prediction that rounding puts into the next bucket must still find its cell: the first is that of the one before.
-        starts = low + (np.arange(BUCKETS + 2) - 1) / scale
+        starts = low + (np.arange(buckets + 2) - 1) / scale
         first = np.searchsorted(edges, starts, side="left").astype(np.int32)
         if np.diff(first).max() > MOST_STEPS:
             return nothing
@@ -61,14 +64,18 @@ class CellFinder:
         """Return the cell of each prediction."""
         if not len(self.first):
             return np.searchsorted(self.edges, prediction, side="left").astype(np.int64, copy=False)
-        place = (prediction - self.low) * self.scale
-        beyond = np.flatnonzero((place < 0) | (place >= BUCKETS))
-        if len(beyond):
-            place[beyond] = 0
+        cell, upper = np.empty(len(prediction), dtype=np.int64), np.append(self.edges, np.inf)
+        for start in range(0, len(prediction), AT_ONCE):
+            cell[start : start + AT_ONCE] = self._cells(prediction[start : start + AT_ONCE], upper)
+        return cell
+
+    def _cells(self, prediction: Floats, upper: Floats) -> Integers:
+        place = prediction - self.low
+        place *= self.scale
+        beyond = np.flatnonzero((place < 0) | (place >= len(self.first) - 1))
+        place[beyond] = 0
         cell = self.first[place.astype(np.int32)].astype(np.int64)
-        if len(beyond):
-            cell[beyond] = np.searchsorted(self.edges, prediction[beyond], side="left")
-        upper = np.append(self.edges, np.inf)
+        cell[beyond] = np.searchsorted(self.edges, prediction[beyond], side="left")
         further = prediction > upper[cell]
         cell += further
         rows = np.flatnonzero(further)

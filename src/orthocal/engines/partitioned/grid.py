@@ -73,7 +73,8 @@ class MomentCells:
         mass, weight = loss.denominator, loss.weight
         kind = MomentKind(float(mass[0]) if is_constant(mass) else None, weight is mass)
         bits = np.random.default_rng(len(cell)).bytes(-(-len(cell) // 8))
-        place = cell * HALVES + np.unpackbits(np.frombuffer(bits, dtype=np.uint8))[: len(cell)]
+        place = cell * HALVES
+        place += np.unpackbits(np.frombuffer(bits, dtype=np.uint8))[: len(cell)]
         column = {"r": loss.numerator - mass * prediction, "m": mass, "w": weight}
         found = _moments(place, HALVES * (len(edges) + 1), column, prediction, kind.names)
         return cls(
@@ -203,7 +204,9 @@ def _moments(
     def sums(values: Floats | None) -> Floats:
         return np.bincount(place, values, places).astype(np.float64, copy=False)
 
-    found = {"": sums(None), "p": sums(column["w"] * prediction)}
+    each = float(column["w"][0]) if is_constant(column["w"]) else None
+    pulled = column["w"] * prediction if each is None else prediction
+    found = {"": sums(None), "p": sums(pulled) * (1.0 if each is None else each)}
     products = dict(column)
     if "r/m" in names:
         found["r/m"] = sums(column["r"] ** 2 / np.where(column["m"] > 0, column["m"], np.inf))

@@ -78,9 +78,8 @@ class GridCells:
 
         rows, total = sums(None), sums(n)
         if loss.weight is d and is_constant(d):  # then sums of masses only count rows
-            each = float(d[0])
+            each, counts = float(d[0]), Counts.of(d, len(n))
             mass = weight = each * rows
-            counts = Counts(len(n), each * len(n), each == np.floor(each), each, each)
             squares = [sums(n * n), each * total, each**2 * rows] if bounded else []
         else:
             mass = sums(d)

@@ -106,8 +106,8 @@ class VerdictSums:
         """Return the cells of all rows, with the exact edges of bins among their ends; None where a bracket has missed one."""
         if not len(grid.brackets):
             return self.cells
-        order = np.argsort(self.inside[0], kind="stable")
-        level, numerator, denominator, weight = self.inside[:, order]
+        order = np.argsort(self.inside[0])
+        level, numerator, denominator, weight = (column[order] for column in self.inside)
         same = self.cells.kind.same
         loss = QuadraticLoss(numerator, denominator, denominator if same else weight)
         wanted = self.cells.counts.weight_at_edges(bins)[grid.numbers]

@@ -24,6 +24,9 @@ from orthocal.solvers.monotone import Blocks, blocks_of
 
 ROWS_A_RANGE = 2**20
 """Rows of a range of predictions that are sorted together."""
+LONGER = 8
+"""Times as many rows as in memory that a piece of a range has: ranges are asked side by side, and threads wait for each other
+between the steps of a piece."""
 
 
 def ranges(source: Source) -> SortedRanges:
@@ -84,7 +87,7 @@ def _table(part: Any, name: str, job: Job, map_: Map | None, like: Loss) -> Any:
         by = {f"by {column}": subgroup_of(part[column], column) for column in job.roles.by}
     except OrthocalError as error:
         raise OrthocalError(f"{name}: {error}") from None
-    return pd.DataFrame({"prediction": prediction, **columns_of(loss), **by})
+    return pd.DataFrame({"prediction": prediction, **columns_of(loss), **by}, copy=False)
 
 
 def subgroup_of(column: Any, name: str) -> Any:
@@ -110,14 +113,18 @@ def _sorted(table: Any, job: Job, map_: Map | None, like: Any) -> SortedPiece:
 def _sizes(piece: Piece, number: int) -> tuple[int, int]:
     """How many pieces that fit the cache a range has, and how many rows."""
     del number
-    return len(piece_ends(piece.prediction, longest_piece(piece.loss))) if len(piece) else 0, len(piece)
+    return len(piece_ends(piece.prediction, _longest(piece))) if len(piece) else 0, len(piece)
+
+
+def _longest(piece: Piece) -> int:
+    return LONGER * longest_piece(piece.loss)
 
 
 def _answers(piece: Piece, number: int, places: Integers, questions: Sequence[Question]) -> list[list[Any]]:
     if not len(piece):
         return []
     before, start = places[number].tolist()
-    own = SortedRows(piece.prediction, piece.loss).pieces
+    own = SortedRows(piece.prediction, piece.loss, _longest(piece)).pieces
     placed = [replace(one, number=before + one.number, start=start + one.start) for one in own]
     return [[question(one) for question in questions] for one in placed]
 

@@ -23,8 +23,10 @@ from orthocal.losses import Loss, QuadraticLoss, joined, without_overlap
 from orthocal.maps import Map
 from orthocal.observations import as_numbers
 
-SPREAD_ERRORS = 6.0
-"""Standard errors of a quantile of the partitions that were looked at, within which that of all rows is sought."""
+SPREAD_ERRORS = 4.5
+"""Standard errors of a quantile of the partitions that were looked at, within which that of all rows is sought.
+
+All rows inside are kept until the end; where a quantile lies outside, which is seen, another pass is made."""
 SPREAD = 8
 """Partitions that a rough sketch looks at."""
 ROUGH_KEPT = 2**16

@@ -7,7 +7,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from orthocal.arrays import Booleans, Floats, Integers, group_sums, step_of
+from orthocal.arrays import Booleans, Floats, Integers, group_sums, is_constant
+from orthocal.engines.partitioned.cell_finder import CellFinder
 from orthocal.errors import require_positive_mass
 from orthocal.losses import QuadraticLoss, of_columns
 from orthocal.losses.counting import Counts
@@ -78,10 +79,13 @@ class Bracketed:
     sums : array of shape (3, cells)
         Numerators, denominators and weights between the ends.
     inside : Blocks
-        Predictions inside an interval, in order.
+        Predictions inside an interval.
     highest : float
         Prediction.
     counts : Counts
+    are_tied : bool
+        Whether many of the rows inside share a prediction, so that putting those together saves room; then it is done in every
+        merge, else once, when the bins are cut.
     """
 
     ends: Floats
@@ -89,44 +93,52 @@ class Bracketed:
     inside: Blocks
     highest: float
     counts: Counts
+    are_tied: bool
 
     @classmethod
     def of(cls, prediction: Floats, loss: QuadraticLoss, brackets: Floats) -> Bracketed:
         """Of some rows."""
         ends = np.unique(brackets[np.isfinite(brackets)])
-        cell, count = step_of(prediction, ends), len(ends) + 1
+        cell, count = CellFinder.of(ends).cells(prediction), len(ends) + 1
         columns = (loss.numerator, loss.denominator, loss.weight)
-        sums = np.array([group_sums(cell, column, count) for column in columns])
+        rows_of = np.bincount(cell, minlength=count)
+        sums = np.array(
+            [column[0] * rows_of if is_constant(column) else np.bincount(cell, column, count) for column in columns]
+        )
         rows = np.flatnonzero(_covered(ends, brackets)[cell])
-        order = rows[np.argsort(prediction[rows], kind="stable")]
-        inside = _pooled_ties(Blocks(prediction[order], *(column[order] for column in columns)))
-        return cls(ends, sums, inside, float(prediction.max()), Counts.of(loss.weight, len(loss)))
+        inside = _pooled_ties(Blocks(prediction[rows], *(column[rows] for column in columns)))
+        highest, counts = float(prediction.max()), Counts.of(loss.weight, len(loss))
+        return cls(ends, sums, inside, highest, counts, 2 * len(inside.level) < len(rows))
 
     def merge(self, other: Bracketed) -> Bracketed:
         """Of both."""
-        both = Blocks.together([self.inside, other.inside])
-        order = np.argsort(both.level, kind="stable")
-        inside = _pooled_ties(Blocks(*(column[order] for column in both)))
-        highest, counts = max(self.highest, other.highest), self.counts.merge(other.counts)
-        return Bracketed(self.ends, self.sums + other.sums, inside, highest, counts)
+        inside, are_tied = Blocks.together([self.inside, other.inside]), self.are_tied or other.are_tied
+        return Bracketed(
+            self.ends,
+            self.sums + other.sums,
+            _pooled_ties(inside) if are_tied else inside,
+            max(self.highest, other.highest),
+            self.counts.merge(other.counts),
+            are_tied,
+        )
 
     def bins(self, bins: int, brackets: Floats) -> tuple[Floats, Floats, Floats] | None:
         """Return (edges, numerators, denominators) of bins of equal weight; None where a bracket has missed an edge."""
-        wanted = self.counts.weight_at_edges(bins)
+        wanted, inside = self.counts.weight_at_edges(bins), _pooled_ties(self.inside)
         brackets = brackets[len(brackets) - len(wanted) :]  # with fewer rows than bins the lowest have no edge
         running, found = np.concatenate([[0.0], np.cumsum(self.sums[2])]), []
         for reach, (low, high) in zip(wanted, brackets, strict=True):
             below = running[np.searchsorted(self.ends, low, side="right")] if np.isfinite(low) else 0.0
-            a, b = np.searchsorted(self.inside.level, [low, high], side="right")
-            place = np.searchsorted(below + np.cumsum(self.inside.weight[a:b]), reach * (1 - 1e-11), side="left")
+            a, b = np.searchsorted(inside.level, [low, high], side="right")
+            place = np.searchsorted(below + np.cumsum(inside.weight[a:b]), reach * (1 - 1e-11), side="left")
             if place >= b - a or below >= reach:
                 return None
-            found.append(float(self.inside.level[a + place]))
+            found.append(float(inside.level[a + place]))
         edges = np.array(sorted({edge for edge in found if edge < self.highest}))
         outside = np.flatnonzero(~_covered(self.ends, brackets))
-        level = np.concatenate([np.append(self.ends, np.inf)[outside], self.inside.level])
+        level = np.concatenate([np.append(self.ends, np.inf)[outside], inside.level])
         place = np.searchsorted(edges, level, side="left").astype(np.int64)
-        pairs = zip(self.sums[:2], (self.inside.numerator, self.inside.denominator), strict=True)
+        pairs = zip(self.sums[:2], (inside.numerator, inside.denominator), strict=True)
         n, d = (group_sums(place, np.concatenate([sums[outside], own]), len(edges) + 1) for sums, own in pairs)
         return edges, n, d
 
@@ -138,8 +150,12 @@ def _covered(ends: Floats, brackets: Floats) -> Booleans:
 
 
 def _pooled_ties(blocks: Blocks) -> Blocks:
-    level = blocks.level
-    return Blocks(*pool(level, np.flatnonzero(level[1:] != level[:-1]), *blocks[1:])) if len(level) else blocks
+    """Return the blocks in order, those of one prediction together."""
+    order = np.argsort(blocks.level, kind="stable")
+    level, *columns = (column[order] for column in blocks)
+    rises = np.flatnonzero(level[1:] != level[:-1])
+    tied = len(rises) + 1 < len(level)
+    return Blocks(*pool(level, rises, *columns)) if tied else Blocks(level, *columns)
 
 
 @dataclass(frozen=True, eq=False)

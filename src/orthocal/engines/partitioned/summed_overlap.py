@@ -84,8 +84,10 @@ def summed_overlap_of(loss: Loss) -> SummedOverlap | None:
         return None
     sums = {}
     for name, (got, propensity) in overlap.levels.items():
-        inverse = (overlap.weight / propensity)[got]
-        sums[name] = np.array([len(inverse), propensity.min(), propensity.max(), inverse.sum(), inverse @ inverse])
+        inverse = overlap.weight / propensity
+        inverse *= got
+        rows = np.count_nonzero(got)
+        sums[name] = np.array([rows, propensity.min(), propensity.max(), inverse.sum(), inverse @ inverse])
     few = overlap[np.arange(min(len(loss), SHOWN))]
     return SummedOverlap(
         overlap.clip, overlap.clipped, few.levels, few.weight, (), overlap.balance, sums, float(len(loss))
