@@ -110,7 +110,7 @@ def to_python(map: Any, name: str = "calibrate") -> str:  # noqa: A002
     """
     if not (isinstance(name, str) and name.isidentifier()) or keyword.iskeyword(name) or hasattr(builtins, name):
         raise OrthocalError(
-            f"`name` must be a name a Python function can have, of no built-in one; it is {shown(name)}."
+            f"`name` must be a valid name for a Python function, not that of a built-in; it is {shown(name)}."
         )
     return whole_python(getattr(map, "map_", map), name)
 

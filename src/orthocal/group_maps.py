@@ -58,7 +58,7 @@ class GroupShifts:
                 f"The groups of a column must increase, none of them twice; they are {shown([*self.values])}."
             )
         if not (np.diff(self.edges) > 0).all() or not isinstance(self.column, str):
-            raise OrthocalError("Shifts of groups must have a column's name and edges that increase; they have not.")
+            raise OrthocalError("Shifts of groups must have a column's name and edges that increase; they do not.")
 
     def predict(self, prediction: Floats, groups: Mapping[str, Any]) -> Floats:
         """Return the predictions with what is added."""

@@ -88,7 +88,7 @@ class BoostedMulticalibrator(BaseEstimator):  # type: ignore[misc]
         require_quadratic(values, loss)
         if not (loss.mass[loss.weight > 0] > 0).all():
             raise OrthocalError(
-                "Boosting must have a positive mass in every row; this ratio effect has not. Name subgroups: Multicalibrator."
+                "Boosting must have a positive mass in every row; this ratio effect does not. Name subgroups: Multicalibrator."
             )
         features, self._encoding = _features(X, values)
         learning, held = _sides(values, loss, self.folds, self.random_state)

@@ -141,7 +141,8 @@ def words_of_learning(study: Study, options: Options, draws: int) -> dict[str, s
     learnt, given = study.rows.engine.to_learn
     folds = options.folds if whole_or_name(options.folds) != options.folds else f"those of column {options.folds}"
     count = len(learnt) * (study.folds if isinstance(study.folds, int) else 1) * draws
-    fits = f", draws of them {draws}: {count} learner fits" if isinstance(study.folds, int) else ""
+    often = "once" if draws == 1 else f"{draws} times"
+    fits = f", drawn {often}: {count} learner fits" if isinstance(study.folds, int) else ""
     return {
         "learners": _learners(learnt, given, options.learner),
         "folds": f"{folds}{fits}",

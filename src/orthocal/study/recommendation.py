@@ -103,7 +103,7 @@ def _use_prediction(found: Found) -> Recommendation | None:
 def _hold_out(found: Found) -> Recommendation | None:
     if found.after is not None:
         return None
-    return Recommendation(HOLD_OUT, ("Nothing can be said of the map without rows that it never saw.",))
+    return Recommendation(HOLD_OUT, ("Nothing can be said about the map without rows that it never saw.",))
 
 
 def _use_calibrated(found: Found) -> Recommendation | None:
