@@ -86,16 +86,24 @@ def generate(folder: Path, total: int) -> str:
     return str(folder / "*.parquet")
 
 
+def held(process: psutil.Process) -> int:
+    """Return the bytes a process holds; none where it was ended, for holding too many."""
+    try:
+        return int(process.memory_info().rss)
+    except psutil.NoSuchProcess:
+        return 0
+
+
 class Watch:
     """The most memory that any worker held while something was done."""
 
-    def __init__(self, workers: list[int]) -> None:
-        self.processes, self.most, self.done = [psutil.Process(pid) for pid in workers], 0, threading.Event()
+    def __init__(self, workers: list[psutil.Process]) -> None:
+        self.processes, self.most, self.done = workers, 0, threading.Event()
         self.thread = threading.Thread(target=self._look, daemon=True)
 
     def _look(self) -> None:
         while not self.done.wait(0.05):
-            self.most = max([self.most, *(process.memory_info().rss for process in self.processes)])
+            self.most = max([self.most, *map(held, self.processes)])
 
     def __enter__(self):
         self.thread.start()
@@ -124,7 +132,7 @@ def done(table: PartitionedTable, method: str, exact: bool) -> None:
         judged(source_of(table), Settings(random_state=0), exact=exact)
 
 
-def measure(table: PartitionedTable, pids: list[int], only: list[str]) -> dict[str, tuple[float, int]]:
+def measure(table: PartitionedTable, processes: list[psutil.Process], only: list[str]) -> dict[str, tuple[float, int]]:
     """Return (seconds, most memory of a process) of reading and summing, of every method, and of the verdicts.
 
     Reading comes before and after each of the others, and counts by its median: between two readings the machine may differ.
@@ -132,7 +140,7 @@ def measure(table: PartitionedTable, pids: list[int], only: list[str]) -> dict[s
     needed = table.select(ROLES.needed)
 
     def timed(name: str, do: Any) -> tuple[float, int]:
-        with Watch(pids) as watch:
+        with Watch(processes) as watch:
             start = time.perf_counter()
             do()
             seconds = time.perf_counter() - start
@@ -156,13 +164,13 @@ def measure(table: PartitionedTable, pids: list[int], only: list[str]) -> dict[s
 def on_dask(pattern: str, only: list[str]) -> dict[str, tuple[float, int]]:
     """Two workers of 2 GB each."""
     with LocalCluster(n_workers=2, threads_per_worker=1, memory_limit=LIMIT) as cluster, Client(cluster) as client:
-        pids = list(client.run(os.getpid).values())
-        return measure(DaskTable(dd.read_parquet(pattern)), pids, only)
+        processes = [psutil.Process(pid) for pid in client.run(os.getpid).values()]
+        return measure(DaskTable(dd.read_parquet(pattern)), processes, only)
 
 
 def in_files(pattern: str, only: list[str]) -> dict[str, tuple[float, int]]:
     """This process."""
-    return measure(LocalTable.of_files(pattern), [os.getpid()], only)
+    return measure(LocalTable.of_files(pattern), [psutil.Process()], only)
 
 
 ENGINES = {"dask": (on_dask, LIMIT), "local": (in_files, 2 * LIMIT)}

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from orthocal.arrays import Integers
+from orthocal.arrays import Floats, Integers, is_constant
 from orthocal.assessment.bin_edges import settled_order
 from orthocal.assessment.pieces import Piece
 from orthocal.assessment.subgroups import missing_last
@@ -65,6 +65,21 @@ class SortedPiece(Piece):
 
     by: Any = None
 
+    def __reduce__(self) -> tuple[Any, ...]:
+        """A column of one number stays such a one."""
+        return _piece_of, (self.prediction, _columns_kept(self.loss), self.loss[np.arange(0)], self.by)
+
+
+def _columns_kept(loss: Loss) -> dict[str, Any]:
+    """Return the columns of a loss, of those that hold one number, as masses without weights do, that number only."""
+    return {name: column[:1].copy() if is_constant(column) else column for name, column in columns_of(loss).items()}
+
+
+def _piece_of(prediction: Floats, columns: dict[str, Any], like: Any, by: Any) -> SortedPiece:
+    """Return a piece in which a column of one number takes no room."""
+    whole = {name: np.broadcast_to(column, len(prediction)) for name, column in columns.items() if len(column) == 1}
+    return SortedPiece(prediction, of_columns(like, columns | whole), by=by)
+
 
 def _table_like(like: Loss, by: Sequence[str]) -> Any:
     import pandas as pd
@@ -107,7 +122,8 @@ def _sorted(table: Any, job: Job, map_: Map | None, like: Any) -> SortedPiece:
     by = {name[3:]: column.pop(name) for name in list(column) if name.startswith("by ")}
     loss = of_columns(like, column)
     order = settled_order(prediction, loss)
-    return SortedPiece(prediction[order], loss[order], by={name: values[order] for name, values in by.items()})
+    by = {name: values[order] for name, values in by.items()}
+    return _piece_of(prediction[order], _columns_kept(loss[order]), like, by)
 
 
 def _sizes(piece: Piece, number: int) -> tuple[int, int]:

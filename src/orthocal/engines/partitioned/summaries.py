@@ -151,7 +151,7 @@ def _covered(ends: Floats, brackets: Floats) -> Booleans:
 
 def _pooled_ties(blocks: Blocks) -> Blocks:
     """Return the blocks in order, those of one prediction together."""
-    order = np.argsort(blocks.level, kind="stable")
+    order = np.argsort(blocks.level)
     level, *columns = (column[order] for column in blocks)
     rises = np.flatnonzero(level[1:] != level[:-1])
     tied = len(rises) + 1 < len(level)
