@@ -96,7 +96,7 @@ def test_the_shipped_map_must_not_be_judged_on_its_own_rows(trial):
 def test_rows_of_a_column_are_held_out(trial):
     done = Study(trial, **ROLES).calibrate("tau", "linear", holdout="later")
     np.testing.assert_array_equal(done.judged, np.flatnonzero(trial["later"]))
-    with pytest.raises(OrthocalError, match="must hold truth values, 1 for rows to judge on; 'fold' holds 2"):
+    with pytest.raises(OrthocalError, match="must be boolean, 1 for rows to judge on; 'fold' holds 2"):
         Study(trial, **ROLES).calibrate("tau", holdout="fold")
     with pytest.raises(OrthocalError, match="must keep clusters whole"):
         Study(trial.assign(pair=np.arange(4000) // 2), **ROLES, groups="pair").calibrate(

@@ -219,7 +219,7 @@ def require_level(treatment: Labels, level: object, name: str) -> None:
 
 
 def is_number(value: Any) -> bool:
-    """Return whether a value is a finite number that is not huge; truth values are none."""
+    """Return whether a value is a finite number that is not huge; booleans are none."""
     is_real = isinstance(value, int | float | np.integer | np.floating) and not isinstance(value, bool)
     size = (
         float(value) if is_real and isinstance(value, np.floating) else value
@@ -277,7 +277,7 @@ def did_you_mean(name: str, known: Collection[str]) -> str:
 
 
 def is_whole(value: Any) -> bool:
-    """Return whether a value is a whole number; truth values are none."""
+    """Return whether a value is a whole number; booleans are none."""
     return isinstance(value, int | np.integer) and not isinstance(value, bool)
 
 

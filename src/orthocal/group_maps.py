@@ -115,7 +115,7 @@ class GroupMap:
 
     @property
     def kinds(self) -> dict[str, type]:
-        """The kind of each column that it needs: text, or numbers, to which truth values belong."""
+        """The kind of each column that it needs: text, or numbers, to which booleans belong."""
         made = self.made
         found = {one.column: one.values[:1] for one in self.rounds if one.values and one.column not in made}
         found |= {part.column: part.values[:1] for one in made.values() for part in one.parts}

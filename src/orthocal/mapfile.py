@@ -184,7 +184,7 @@ def _require_keys(record: dict[str, Any], names: list[str], header: Sequence[str
 
 
 def _require_numbers(value: Any, name: str, depth: int) -> None:
-    """A number or a list of them, of a matrix a list of lists: numpy would also take text and truth values for numbers."""
+    """A number or a list of them, of a matrix a list of lists: numpy would also take text and booleans for numbers."""
     for number in value if isinstance(value, list) else [value]:
         if depth > 1 and isinstance(number, list):
             _require_numbers(number, name, depth - 1)
@@ -195,7 +195,7 @@ def _require_numbers(value: Any, name: str, depth: int) -> None:
 
 
 def _require_labels(value: Any, name: str, depth: int) -> None:
-    """Text, truth values or finite numbers, which are only compared."""
+    """Text, booleans or finite numbers, which are only compared."""
     for one in value if isinstance(value, list) else [value]:
         if not isinstance(one, str | bool):
             _require_numbers(one, name, depth)

@@ -65,7 +65,7 @@ def policy(options: PolicyOptions) -> None:
 
 
 class Task(NamedTuple):
-    """What a command does: the files it writes, options it has no use for, and how it checks, answers and writes."""
+    """What a command does: the files it writes, options it does not use, and how it checks, answers and writes."""
 
     command: str
     names: tuple[str, ...]

@@ -207,7 +207,7 @@ def _listed(names: Sequence[str]) -> str:
 
 
 def split_names(text: str) -> list[str]:
-    """Return names that were given by comma, with or without spaces."""
+    """Return comma-separated names, with or without spaces."""
     return [name.strip() for name in text.split(",")]
 
 
@@ -237,7 +237,7 @@ def is_old_level(options: Options) -> bool:
 
 
 def effect_of(options: Options, kind: DataType) -> Any:
-    """Return the effect with the settings that were given; one it has no use for is an error."""
+    """Return the effect with the settings that were given; one it does not use is an error."""
     require_one_of(options.effect, EFFECTS, "effect")
     known = [one.name for one in fields(EFFECTS[options.effect])]
     given = options.of(EFFECT)

@@ -252,7 +252,7 @@ def file_of(what: str, name: str) -> str:
 
 
 def overlap_table(overlap: Overlap) -> Table:
-    """Return how well treatment levels overlap."""
+    """Return how well treatment arms overlap."""
     return Table("Overlap", ("", "figure", "what it means"), tuple(overlap_figures(overlap)), words=1)
 
 
