@@ -438,7 +438,7 @@ def test_an_odd_partition_is_named_and_does_no_harm():
     [
         (lambda frame: frame.assign(a=1), {}, {}, "The treatment must have at least two values; every row is 1"),
         (lambda frame: frame, {}, {"prediction": "tauu"}, r"Column 'tauu' must be in the data.*Did you mean 'tau'"),
-        (lambda frame: frame, {"method": LinearRegression()}, {}, "`method` must be fitted from sums, as"),
+        (lambda frame: frame, {"method": LinearRegression()}, {}, "`method` in partitions must be one of"),
         (lambda frame: frame, {"scheme": "split"}, {}, "`scheme` must be 'cross' on Dask; it is 'split'"),
         (lambda frame: frame, {"folds": 1}, {}, "`folds` must be a whole number of at least 2"),
         (lambda frame: frame, {"clip": 2.0}, {}, "`clip` must lie"),
