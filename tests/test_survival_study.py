@@ -43,7 +43,7 @@ def test_a_study_calibrates_and_the_report_is_written(table, tmp_path):
     done.report(tmp_path / "report.html")
     page = (tmp_path / "report.html").read_text(encoding="utf-8")
     assert "competing risks" in page
-    assert "Chance of no event over time had everyone got each arm" in page
+    assert "Survival probability over time had everyone got each arm" in page
 
 
 def test_policies_and_choices_know_censored_times(table):
