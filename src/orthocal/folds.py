@@ -1,4 +1,4 @@
-"""Folds: which part of the data each row belongs to. Seeded, stratified, clusters kept whole; the order of the rows has no say.
+"""Folds: which part of the data each row belongs to. Seeded, stratified, clusters kept whole; row order does not matter.
 
 Rows are put in the order of a seeded hash of their key and dealt out in that order. The key is the user's, else what the
 covariates, treatment and instrument hold: never outcome, prediction or weight, so that rescaling draws no other folds, and

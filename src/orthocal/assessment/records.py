@@ -90,7 +90,7 @@ class Assessment:
         Calibrated: nothing rejects and the error is at most the tolerance, or it is at most a tenth of it whatever rejects.
         Miscalibrated: otherwise, if the interval of the error excludes 0, or a test or a subgroup rejects.
     rows_needed : int or None
-        Of an inconclusive verdict: with about so many rows, were there no error, it would be calibrated with probability 0.8.
+        Of an inconclusive verdict: the rows at which, were there no error, it would be calibrated with probability 0.8.
     ranking : {"ranks", "no evidence that it ranks", "ranks backwards"} or None
         By the interval of AUTOC; None for a constant prediction, and for effects that cannot be averaged.
     is_constant : bool

@@ -110,7 +110,7 @@ class Auto(BaseEstimator):  # type: ignore[misc]
 
     The map does not fall unless the effect does: a histogram may have a part only where the effect clearly drops from one bin to
     a later one. Where the best line falls by two standard errors, the map is a constant; ask for ``"linear"``, ``"platt"`` or
-    ``"histogram"`` by name to turn a ranking round.
+    ``"histogram"`` by name to reverse a ranking.
 
     Parameters
     ----------

@@ -39,7 +39,7 @@ class SurvivalProbability:
     arm, control : object
         The two values of the treatment that are compared. Rows with other values are kept, as for the CATE.
     grid : int or tuple of float, default 30
-        Time is cut into so many cells: at quantiles of the event times up to `time`, or at these times.
+        Time is cut into this many cells: at quantiles of the event times up to `time`, or at these times.
     min_followed : float, default 0.05
         Fitted probabilities of not being censored are clipped from below at this; the share of rows clipped is reported.
 

@@ -35,7 +35,7 @@ class Recommendation:
     reasons : tuple of str
         Sentences, each with its figure.
     rows_needed : int or None
-        With about so many rows in all there should be enough to decide; only where more are asked for.
+        About how many rows in all should be enough to decide; only where more are recommended.
 
     Examples
     --------

@@ -14,7 +14,7 @@ from orthocal.study.definition import StudyDefinition
 
 
 class Study(StudyDefinition):
-    """A table, the part each column plays, an effect, and the nuisances learnt for it once: what a user works with.
+    """A table, the role of each column, an effect, and the nuisances learnt for it once: what a user works with.
 
     Everything that is asked of a study is answered from one orthogonal loss, whose nuisances are learnt on first need and shared
     by every prediction. A study keeps references, not copies, and does not change.
@@ -105,7 +105,7 @@ class Study(StudyDefinition):
         by : str, list of str, or mapping of names to arrays, optional
             Columns of subgroups to judge apart; missing values are a subgroup.
         redraws : int, default 0
-            The error is estimated again with so many other draws of the folds, to show how it moves.
+            The error is estimated again with this many other draws of the folds, to show how it varies.
 
         Returns
         -------
@@ -155,7 +155,7 @@ class Study(StudyDefinition):
         decisions : bool, default False
             Of several arms: calibrate the gain predicted for the chosen arm, too (decision calibration).
         redraws : int, default 0
-            The whole job is done again with so many other draws of the folds, to show how the error moves.
+            The whole job is repeated with this many other draws of the folds, to show how the error varies.
 
         Returns
         -------

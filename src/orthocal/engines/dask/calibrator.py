@@ -51,7 +51,7 @@ class CausalCalibrator(BaseEstimator):  # type: ignore[misc]
     scheme : {"cross"}
         Nuisances cross-fitted, one map on all rows.
     sample : int, optional
-        Learn nuisances on about so many rows, drawn by a seeded hash and gathered in one place, by any scikit-learn learner.
+        Learn nuisances on about this many rows, drawn by a seeded hash and gathered in one place, by any scikit-learn learner.
     exact : bool, default False
         Isotonic maps: False fits on a grid of 65,536 cells of the prediction, in one pass and without moving rows; see `bound_`.
         True gives the map that fitting all rows at once would. Verdicts likewise, see `assess`.

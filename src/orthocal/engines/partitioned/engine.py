@@ -180,7 +180,7 @@ class PartitionedEngine:
         raise OrthocalError(REDRAWS.format(self.table.place, times))
 
 
-REDRAWS = "`redraws` must be 0 {}; it is {}. Draw the folds anew with another `random_state`."
+REDRAWS = "`redraws` must be 0 {}; it is {}. Draw other folds with another `random_state`."
 REFINEMENTS = 2
 
 

@@ -234,7 +234,9 @@ def survival_pictures(assessment: Assessment, name: str) -> list[Picture]:
     if curves is None:
         return []
     words = "; ".join(f"{arm}: {mean[-1]:.3g} at {curves.times[-1]:.4g}" for arm, (mean, _) in curves.arms.items())
-    caption = "Survival probability over time had everyone got each arm, doubly robust, with 95% intervals at each time."
+    caption = (
+        "Survival probability over time had everyone got each arm, doubly robust, with 95% intervals at each time."
+    )
     ax = plots.survival_curves(assessment, axes_for_page(3.5))
     return [picture_of(ax, f"Survival curves, {words}.", caption, f"survival-{name}", table=survival_table(curves))]
 
