@@ -8,7 +8,7 @@ OLDEST := .venv-oldest
 CASES ?= 20000
 SEED ?= 1
 
-.PHONY: demo test test-more test-slow test-oldest test-tools test-browser fuzz lint bench docs package clean
+.PHONY: demo test test-more test-slow test-oldest test-tools test-browser fuzz lint sentences bench docs package clean
 
 $(VENV)/demo.stamp: pyproject.toml
 	$(PYTHON) -m venv $(VENV)
@@ -65,7 +65,7 @@ fuzz: $(VENV)/dev.stamp
 	OMP_NUM_THREADS=1 MPLBACKEND=agg $(BIN)/python -m tests.fuzz --cases $(CASES) --seed $(SEED)
 
 # Needs chromium on the machine: apt-get install chromium
-test-browser: $(VENV)/dev.stamp
+test-browser: $(VENV)/docs.stamp
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[browser]'
 	ORTHOCAL_BROWSER=needed $(BIN)/python -m pytest tests/browser --numprocesses 2
 
@@ -76,6 +76,10 @@ lint: $(VENV)/dev.stamp
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
+
+# Every sentence that a user can see, by file, to be read before a release.
+sentences:
+	@$(PYTHON) .ci/sentences.py
 
 bench: $(TOOLS)/tools.stamp
 	$(TOOLS)/bin/python benchmarks/run.py

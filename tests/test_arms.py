@@ -461,7 +461,7 @@ def test_what_was_spent_is_no_covariate_and_a_wrong_propensity_is_said_first(sma
     with pytest.raises(OrthocalError, match="`spend` must not name a covariate"):
         study.policy(NUMBERED, cost=0.1, spend="spent")
     wrong = Study(small, **BY_NUMBER, propensity={0: 0.6, 1: 0.2, 2: 0.2}).policy(NUMBERED, cost=0.1, method="linear")
-    assert wrong.recommendation.startswith("Rely on none of this before what failed is settled: balance.")
+    assert wrong.recommendation.startswith("Do not rely on this before the failed check is resolved: balance.")
     assert "failed: balance" in wrong.summary()
     with pytest.raises(OrthocalError, match="must not be called 'm, calibrated'"):
         study.policy({"m": NUMBERED, "m, calibrated": NUMBERED}, method="linear")

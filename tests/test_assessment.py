@@ -300,8 +300,8 @@ def test_a_slope_that_rests_on_one_row_is_not_tested():
     rng = np.random.default_rng(0)
     verdict = assess(np.r_[1.0, np.zeros(50)], QuadraticLoss(rng.standard_normal(51), np.ones(51)))
     assert verdict.tests["linear"].p_value is None
-    assert "carries the slope" in verdict.tests["linear"].note
-    assert "carries the slope" in verdict.summary()
+    assert "determines the slope" in verdict.tests["linear"].note
+    assert "determines the slope" in verdict.summary()
 
 
 def test_errors_of_any_size_have_an_interval():

@@ -17,7 +17,11 @@ from orthocal.files.atomic import Results, new_file, settle
 from orthocal.files.manifest import NAME, manifest_of
 from tests.kills import contents, leftovers, write_new, write_old
 
+if os.name == "nt":
+    pytest.skip("these tests fork, link and send signals, as POSIX has them", allow_module_level=True)
+
 ROOT = Path(__file__).parents[1]
+FCNTL = scratch.fcntl
 
 
 def killed(work, number, folder, *more):
@@ -249,6 +253,33 @@ def test_where_there_are_no_locks_nothing_is_swept(folder, monkeypatch):
     settle(folder)
     with pytest.raises(OrthocalError, match=r"or was killed, which this file system cannot tell. If none is, delete"):
         write_new(folder)
+
+
+class WindowsLocks:
+    """Locks as `msvcrt` has them: a file that another handle has locked is a permission that is denied."""
+
+    LK_NBLCK = 2
+
+    def locking(self, handle, mode, size):
+        assert (mode, size) == (self.LK_NBLCK, 1)
+        try:
+            FCNTL.flock(handle, FCNTL.LOCK_EX | FCNTL.LOCK_NB)
+        except BlockingIOError:
+            raise PermissionError(errno.EACCES, os.strerror(errno.EACCES)) from None
+
+
+def test_windows_locks_sweep_what_was_killed_and_leave_what_lives(folder, monkeypatch):
+    monkeypatch.setattr(scratch, "fcntl", None)
+    monkeypatch.setattr(scratch, "msvcrt", WindowsLocks())
+    place = folder / f"{scratch.PREFIX}results"
+    place.mkdir()
+    with (place / scratch.LOCK).open("w") as living:
+        FCNTL.flock(living, FCNTL.LOCK_EX)
+        settle(folder)
+        with pytest.raises(OrthocalError, match="Another run is writing .*. Wait for it"):
+            write_new(folder)
+    write_new(folder)  # the lock went with its holder
+    assert set(contents(folder)) == {NAME, "added", "notes.txt", "same", "table", "table/0"}
 
 
 def test_a_file_system_without_locks_is_no_failure(folder, monkeypatch):

@@ -84,7 +84,7 @@ def test_a_right_model_is_hardly_changed_and_a_wrong_one_is():
 
 
 def test_what_the_reason_says_is_true():
-    """Losses of the model left alone and of the constant, on rows left out, by hand."""
+    """Losses of the original predictions and of the constant, on held-out rows, by hand."""
     prediction, loss = drawn("exaggerated twice", 600)
     auto = Auto(repeats=1).fit(prediction, loss)
     p, its = by_value(prediction, loss)
@@ -94,11 +94,11 @@ def test_what_the_reason_says_is_true():
     trials = {trial.name: trial for trial in auto.trials_}
     gap = trials["identity"].excess - trials["constant"].excess
     assert gap == pytest.approx(float((alone - constant).mean()))
-    assert f"left alone would have lost {trials['identity'].excess:.3g} more (standard error" in auto.reason_
-    assert f"for everybody {trials['constant'].excess:.3g} more (standard error" in auto.reason_
+    assert f"original predictions would have lost {trials['identity'].excess:.3g} more (standard error" in auto.reason_
+    assert f"a constant effect {trials['constant'].excess:.3g} more (standard error" in auto.reason_
     for name, weight in auto.weights_.items():
         assert f"{name} {weight:.0%}" in auto.reason_
-    assert "600 rows left out" in auto.reason_
+    assert "600 held-out rows" in auto.reason_
 
 
 @pytest.mark.parametrize(("name", "n"), [("step", 500), ("sigmoid", 600), ("hinge", 4000)])
@@ -175,7 +175,7 @@ def test_few_rows():
 def test_a_sample_is_used_and_named():
     prediction, loss = drawn("curved", 3000)
     auto = Auto(sample=1000).fit(prediction, loss)
-    assert "1,000 rows left out" in auto.reason_
+    assert "1,000 held-out rows" in auto.reason_
     groups = np.arange(3000) // 3
     clustered = QuadraticLoss(loss.numerator, np.ones(3000), groups=groups)
     p, its = by_value(prediction, clustered)

@@ -34,7 +34,7 @@ def test_a_clean_trial_passes_everything():
     assert set(found) == {
         "positivity",
         "balance",
-        "giveaway",
+        "leakage",
         "outcome among covariates",
         "identifiers",
         "hidden clusters",
@@ -103,8 +103,8 @@ def test_a_covariate_that_gives_the_answer_away(copied):
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         found = results(table, ["x0", "leak"], propensity=None)
-    assert found["giveaway"].result == "failed"
-    assert "leak (" in found["giveaway"].sentence
+    assert found["leakage"].result == "failed"
+    assert "leak (" in found["leakage"].sentence
 
 
 def test_the_outcome_in_other_units_among_the_covariates():

@@ -160,7 +160,7 @@ def test_a_dry_run_says_what_would_be_done_and_does_nothing(folder, scheduler, t
     assert plan["covariates"] == "6: x0, x1, x2, other, n, sex"
     assert run(*arguments, "--key", "x0", "--out", tmp_path / "out") == 0
     assert json.loads(capsys.readouterr().out)["plan"]["covariates"] == "5: x1, x2, other, n, sex"
-    assert plan["folds"] == "5, draws of them 1: 15 learner fits"
+    assert plan["folds"] == "5, drawn once: 15 learner fits"
     assert not (tmp_path / "out").exists()
 
 

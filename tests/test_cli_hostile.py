@@ -104,10 +104,14 @@ def test_pictures_do_not_overwrite_each_other(here, rows):
     assert len(set(pictures)) == len(names)
 
 
-def test_what_is_no_file_of_rows_is_said(here, capsys):
+@pytest.mark.skipif(os.name == "nt", reason="Windows has no such pipes")
+def test_a_pipe_is_no_file_of_rows(here, capsys):
     os.mkfifo("pipe.csv")
-    (here / "folder.csv").mkdir()
     assert "must be a file; it is a pipe or device" in refused(capsys, *assess("pipe.csv"))
+
+
+def test_what_is_no_file_of_rows_is_said(here, capsys):
+    (here / "folder.csv").mkdir()
     assert "must be a table, a folder of them or a pattern; no file is there" in refused(capsys, *assess("folder.csv"))
     assert "must be a file; it is a folder" in refused(
         capsys, "apply", "map.json", "folder.csv", "--prediction", "tau", "--out", "n.csv"
@@ -156,9 +160,7 @@ def test_an_unexpected_error_is_one_line_and_debug_the_rest(here, capsys, monkey
     monkeypatch.setattr("orthocal.cli.maps.load", broken)
     words = ["apply", "map.json", "data.csv", "--prediction", "tau", "--out", "new.csv"]
     line = refused(capsys, *words, code=1)
-    assert line == (
-        "Failed: KeyError: 'lost'. This is a fault of orthocal: please report it where you got it from, with what --debug prints."
-    )
+    assert line == ("Failed: KeyError: 'lost'. This is a bug in orthocal: please report it, with what --debug prints.")
     with pytest.raises(SystemExit) as stop:
         cli.main([*words, "--debug"])
     assert stop.value.code == 1

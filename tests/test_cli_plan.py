@@ -13,7 +13,7 @@ from tests.command_line import COMMON, run
 
 PLAN = """\
 data        {data}, 600 rows
-effect      CATE(arm=1, control=0): The average effect of the arm against the control among people alike in the covariates, \
+effect      CATE(arm=1, control=0): The average effect of the arm against the control among people with the same covariates, \
 E[Y(arm) - Y(control) | X].
 contrast    a 1 against 0
 outcome     y
@@ -23,8 +23,8 @@ clusters    x0
 subgroups   a
 covariates  6: x1, x2, x3, x4, other, more
 learners    HistGradientBoostingRegressor for outcome_control, outcome_treated; known: propensity
-folds       4, draws of them 1: 8 learner fits
-clip        fitted propensities are kept inside [0.02, 0.98]
+folds       4, drawn once: 8 learner fits
+clip        fitted propensities are clipped to [0.02, 0.98]
 seed        1
 time        seconds
 method      linear
@@ -92,7 +92,7 @@ def test_a_plan_names_every_covariate(table, tmp_path, capsys):
     said = capsys.readouterr().err
     assert "covariates  16: x0, x1, x2, x3, x4, other, z0, z1, z2, z3, z4, z5, z6, z7, z8, z9\n" in said
     assert "cost        2 for treating one person\n" in said
-    assert "draws of them 1: 15 learner fits" in said
+    assert "drawn once: 15 learner fits" in said
     assert "verdict     none: no rows are held out" in said
 
 

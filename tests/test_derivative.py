@@ -172,7 +172,7 @@ def test_missing_and_constant_covariates_are_no_obstacle():
 def test_a_treatment_that_covariates_determine_is_refused():
     data = strong(200, 0)
     X = np.column_stack([data.X, data.treatment])
-    with pytest.raises(OrthocalError, match="must vary among people alike in the covariates"):
+    with pytest.raises(OrthocalError, match="must vary among people with the same covariates"):
         orthogonal_loss("derivative", X, data.y, treatment=data.treatment)
     with pytest.raises(OrthocalError, match="`step` must be positive; it is 0"):
         orthogonal_loss(CausalDerivative(step=0), data.X, data.y, treatment=data.treatment)

@@ -118,5 +118,5 @@ def test_huge_numbers_are_no_map():
 
 @pytest.mark.parametrize("name", ["float", "print", "None", "a b", "", 3])
 def test_a_function_has_a_name_of_its_own(name):
-    with pytest.raises(OrthocalError, match="`name` must be a name a Python function can have"):
+    with pytest.raises(OrthocalError, match="`name` must be a valid name for a Python function"):
         orthocal.to_python(AffineMap(1.0, 2.0), name)

@@ -424,8 +424,8 @@ def test_an_odd_partition_is_named_and_does_no_harm():
         warnings.simplefilter("always")
         found = CausalCalibrator(method="linear").fit(partitioned(frame, 8), **COLUMNS, nuisances=GIVEN)
     said = {str(one.message) for one in heard if one.category is PartitionWarning}
-    assert "Partition 0 has one treatment level only, 0. Check that none of its rows are missing." in said
-    assert any("Partition 7 has one treatment level only, 1" in words for words in said)
+    assert "Partition 0 has one treatment value only,  0. Check that none of its rows are missing." in said
+    assert any("Partition 7 has one treatment value only,  1" in words for words in said)
     assert found.map_.slope == pytest.approx(expected.slope, abs=1e-10)
     empty = dd.from_delayed([_delayed(frame.iloc[:0]), _delayed(frame)], meta=frame.iloc[:0])
     with pytest.warns(PartitionWarning, match="Partition 0 is empty; it adds nothing"):
@@ -436,13 +436,13 @@ def test_an_odd_partition_is_named_and_does_no_harm():
 @pytest.mark.parametrize(
     ("change", "settings", "told", "words"),
     [
-        (lambda frame: frame.assign(a=1), {}, {}, "The treatment must have at least two levels; every row is 1"),
+        (lambda frame: frame.assign(a=1), {}, {}, "The treatment must have at least two values; every row is 1"),
         (lambda frame: frame, {}, {"prediction": "tauu"}, r"Column 'tauu' must be in the data.*Did you mean 'tau'"),
-        (lambda frame: frame, {"method": LinearRegression()}, {}, "`method` must be one that sums are enough for"),
+        (lambda frame: frame, {"method": LinearRegression()}, {}, "`method` in partitions must be one of"),
         (lambda frame: frame, {"scheme": "split"}, {}, "`scheme` must be 'cross' on Dask; it is 'split'"),
         (lambda frame: frame, {"folds": 1}, {}, "`folds` must be a whole number of at least 2"),
         (lambda frame: frame, {"clip": 2.0}, {}, "`clip` must lie"),
-        (lambda frame: frame, {}, {"nuisances": {"nothing": "x0"}}, "`nuisances` has no use for 'nothing'"),
+        (lambda frame: frame, {}, {"nuisances": {"nothing": "x0"}}, "`nuisances` does not know 'nothing'"),
         (lambda frame: frame.assign(propensity=1.5), {}, {}, "Partition 0: `propensity` as given must lie"),
         (lambda frame: frame.iloc[:0], {}, {}, "every partition is empty"),
     ],

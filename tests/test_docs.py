@@ -1,11 +1,15 @@
 """Every block of the documentation runs, and prints what the page says it prints."""
 
+import re
 from pathlib import Path
 
 import pytest
 from matplotlib import pyplot as plt
 
 import orthocal
+from orthocal import datasets, distributed, maps, plots
+from orthocal.group_maps import GROUP_MAPS
+from orthocal.joint_maps import JOINT_MAPS
 from tests.snippets import assert_same_text, blocks_of, commands_of, run_commands, run_python
 from tests.spark_session import session
 
@@ -14,6 +18,9 @@ PAGES = sorted(DOCS.rglob("*.md"))
 RUN = {"python", "console"}
 SHOWN = {"text", "sh"}
 """Output, and commands that set a machine up or run for long."""
+REFERENCE = [
+    line for page in sorted((DOCS / "reference").glob("*.md")) for line in page.read_text("utf-8").splitlines()
+]
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(DOCS)))
@@ -40,5 +47,19 @@ def test_every_block_is_of_a_kind_that_is_known(page):
 
 
 def test_every_public_name_is_in_the_reference():
-    reference = "\n".join(page.read_text(encoding="utf-8") for page in (DOCS / "reference").glob("*.md")).splitlines()
-    assert [name for name in orthocal.__all__ if f"::: orthocal.{name}" not in reference] == []
+    assert [name for name in orthocal.__all__ if f"::: orthocal.{name}" not in REFERENCE] == []
+
+
+def test_every_map_is_in_the_reference():
+    kinds = {**maps.MAPS, **JOINT_MAPS, **GROUP_MAPS}.values()
+    assert [kind for kind in kinds if f"::: {kind.__module__}.{kind.__qualname__}" not in REFERENCE] == []
+
+
+@pytest.mark.parametrize("module", [datasets, plots, distributed], ids=lambda module: module.__name__)
+def test_every_name_of_a_public_module_is_in_the_reference(module):
+    named = set()
+    if f"::: {module.__name__}" in REFERENCE:
+        after = REFERENCE[REFERENCE.index(f"::: {module.__name__}") :]
+        named |= set(re.findall(r"\w+", next(line for line in after if "members: [" in line)))
+    named |= {line.rpartition(".")[2] for line in REFERENCE if line.startswith(f"::: {module.__name__}.")}
+    assert set(module.__all__) - named == set()

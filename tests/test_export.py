@@ -165,7 +165,7 @@ def test_what_cannot_be_shipped_gets_one_sentence():
         with pytest.raises(OrthocalError, match="`column` must be the name of a column"):
             orthocal.to_sql(IdentityMap(), column)
     for name in ("not a name", "class", "f(); x"):
-        with pytest.raises(OrthocalError, match="`name` must be a name a Python function can have"):
+        with pytest.raises(OrthocalError, match="`name` must be a valid name for a Python function"):
             orthocal.to_python(IdentityMap(), name)
 
 

@@ -107,8 +107,8 @@ SENTENCES = {
         lambda: orthocal.assess(TAU, learn(), random_state="a"),
         "`random_state` must be a whole number",
     ),
-    "n_jobs text": (lambda: learn(n_jobs="a"), "`n_jobs` must not be 0 and be a whole number; it is 'a'"),
-    "n_jobs 2.5": (lambda: study(n_jobs=2.5), "`n_jobs` must not be 0 and be a whole number; it is 2.5"),
+    "n_jobs text": (lambda: learn(n_jobs="a"), "`n_jobs` must be a whole number other than 0; it is 'a'"),
+    "n_jobs 2.5": (lambda: study(n_jobs=2.5), "`n_jobs` must be a whole number other than 0; it is 2.5"),
     "nuisances a list": (lambda: learn(nuisances=[0.5]), "`nuisances` must map names to numbers"),
     "nuisances a Series": (lambda: learn(nuisances=pd.Series([0.5])), "`nuisances` must map names to numbers"),
     "nuisances a frame": (lambda: study(nuisances=FRAME), "`nuisances` must map names to numbers"),
@@ -130,7 +130,7 @@ SENTENCES = {
     "prediction 1e-320": (lambda: judge(TAU * 1e-320), "`prediction` must reach 1e-50 in size somewhere"),
     "treatment objects": (
         lambda: learn(treatment=[object()] * N),
-        "`treatment` must hold numbers, text or truth values",
+        "`treatment` must hold numbers, text or booleans",
     ),
     "y 0 of a ratio": (
         lambda: judge(loss=learn("relative", y=np.zeros(N), nuisances=KNOWN | {"outcome_treated": 0.0})),

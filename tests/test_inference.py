@@ -36,7 +36,7 @@ def test_the_range_test_by_hand():
     test = assess(prediction, QuadraticLoss(target, np.ones(4)), bins=1, random_state=0).tests["range"]
     sigma = np.sqrt((9 + 9 + 4) / 2 * 4 / 3)
     assert test.statistic == pytest.approx(4 / sigma)
-    assert "4 levels simulated" in test.note
+    assert "4 distinct predictions simulated" in test.note
 
 
 def test_the_law_of_the_range_is_that_of_brownian_motion():
@@ -179,7 +179,7 @@ def test_small_groups_say_nothing_and_many_levels_are_refused():
     verdict = assess(prediction, loss, by={"rare": np.arange(100) < 5})
     assert verdict.subgroups[1].error is None
     assert "none" in verdict.summary()
-    with pytest.raises(OrthocalError, match="at most 12 levels; it has 100"):
+    with pytest.raises(OrthocalError, match="at most 12 values; it has 100"):
         assess(prediction, loss, by={"name": [f"p{i}" for i in range(100)]})
     with pytest.raises(OrthocalError, match="one value per row"):
         assess(prediction, loss, by={"short": [1, 2]})

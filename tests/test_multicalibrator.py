@@ -323,7 +323,7 @@ def test_quantiles_and_expectiles_are_refused(loss):
         ({}, {"g": [1, 2]}, "must have one value per row"),
         ({}, {"g": np.arange(2000)}, "Cut it into ranges first"),
         ({}, {"g": np.full(2000, np.nan)}, "Cut it into ranges first"),
-        ({}, {"g": np.arange(2000).astype("datetime64[D]")}, "Make it text first"),
+        ({}, {"g": np.arange(2000).astype("datetime64[D]")}, "Convert it to text first"),
     ],
 )
 def test_bad_settings_get_one_sentence(settings, groups, message):

@@ -77,7 +77,7 @@ def test_two_columns_of_one_name_are_refused():
 
 
 def test_too_many_levels_are_refused():
-    with pytest.raises(OrthocalError, match="`zip` has 60 levels; at most 50"):
+    with pytest.raises(OrthocalError, match="`zip` has 60 categories; at most 50"):
         as_matrix(pd.DataFrame({"zip": [f"z{i}" for i in range(60)]}))
 
 

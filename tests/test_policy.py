@@ -362,7 +362,7 @@ def test_records_are_shown_and_plain(budget):
     assert "people" not in plain
     text = str(found)
     assert text.startswith(found.recommendation)
-    assert "promised - estimated" in text
+    assert "predicted - estimated" in text
     figures = [found.plot(), plots.top_shares(found, "tau")]
     if budget is not None:
         figures.append(plots.budget_curve(found))

@@ -1,6 +1,9 @@
 """What the project says of itself in several places is the same in all of them."""
 
 import re
+import shutil
+import subprocess
+import sys
 import tomllib
 from pathlib import Path
 
@@ -42,3 +45,27 @@ def test_commands_that_are_named_exist(page):
 
 def test_actions_run_the_same_script_as_everyone():
     assert "bash .ci/run" in text(".github/workflows/ci.yml")
+
+
+def test_no_output_of_a_page_or_test_lies_in_the_work_tree():
+    """A map that a page had written was once committed; pages and tests write to temporary folders."""
+    if shutil.which("git") is None or not (ROOT / ".git").exists():
+        pytest.skip("not a work tree of git")
+    every = ["git", "ls-files", "--cached", "--others", "--exclude-standard"]
+    files = subprocess.run(
+        every, cwd=ROOT, check=True, capture_output=True, text=True, encoding="utf-8"
+    ).stdout.splitlines()
+    places = ("tests/fixtures/", "benchmarks/", "src/orthocal/reporting/page/templates/")
+    written = re.compile(r"\.(json|html|csv|csv\.gz|parquet|svg|sql|duckdb|pkl)$")
+    assert [file for file in files if written.search(file) and not file.startswith(places)] == []
+
+
+def test_the_list_of_sentences_has_those_that_users_see():
+    said = subprocess.run(
+        [sys.executable, ROOT / ".ci" / "sentences.py"], check=True, capture_output=True, text=True, encoding="utf-8"
+    ).stdout
+    assert (
+        "`{name}` as given must lie strictly inside (0, 1); row {row} is {propensity[row]}." in said
+    )  # an error, in two pieces
+    assert '"""The conditional average treatment effect.' in said
+    assert "Open all sections" in said  # from a template

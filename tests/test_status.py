@@ -105,7 +105,7 @@ def test_a_map_that_makes_one_number_of_everything_is_not_called_fixed():
     done = study(truth=lambda t: 1 + 0 * t).calibrate("tau", Constant())
     assert done.after.is_constant
     assert done.recommendation.action == "use the average effect"
-    assert "The prediction does not beat the same number for everyone" in str(done.recommendation)
+    assert "The prediction does not beat a constant effect for everyone" in str(done.recommendation)
     assert not NEVER.search(done.summary())
 
 

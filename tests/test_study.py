@@ -96,7 +96,7 @@ def test_the_shipped_map_must_not_be_judged_on_its_own_rows(trial):
 def test_rows_of_a_column_are_held_out(trial):
     done = Study(trial, **ROLES).calibrate("tau", "linear", holdout="later")
     np.testing.assert_array_equal(done.judged, np.flatnonzero(trial["later"]))
-    with pytest.raises(OrthocalError, match="must hold truth values, 1 for rows to judge on; 'fold' holds 2"):
+    with pytest.raises(OrthocalError, match="must be boolean, 1 for rows to judge on; 'fold' holds 2"):
         Study(trial, **ROLES).calibrate("tau", holdout="fold")
     with pytest.raises(OrthocalError, match="must keep clusters whole"):
         Study(trial.assign(pair=np.arange(4000) // 2), **ROLES, groups="pair").calibrate(
@@ -154,7 +154,7 @@ def test_what_is_known_of_an_instrument_must_be_clear(trial):
     table = trial.assign(z=np.where(np.arange(4000) % 2, "wait", "invited"))
     with pytest.raises(OrthocalError, match="must be 0 and 1 where nuisances are known"):
         Study(table, **ROLES | {"learners": None}, effect="late", instrument="z", propensity=0.8)
-    with pytest.raises(OrthocalError, match="must go with an effect that has a use for it"):
+    with pytest.raises(OrthocalError, match="must go with an effect that uses it"):
         Study(trial, **ROLES, instrument="later")
 
 

@@ -91,9 +91,9 @@ def test_a_wrong_time_gets_a_sentence(y, sentence):
 def test_events_must_be_given_and_have_a_use(name, data):
     with pytest.raises(OrthocalError, match="must have an `event`.*all 1 if nothing is censored"):
         loss_of(EFFECTS[name], data, event=None)
-    with pytest.raises(OrthocalError, match="`event` must go with an effect on censored times; CATE has no use for it"):
+    with pytest.raises(OrthocalError, match="`event` must go with an effect on censored times; CATE does not use it"):
         loss_of("cate", data)
-    with pytest.raises(OrthocalError, match="CATE has no use for it"):
+    with pytest.raises(OrthocalError, match="CATE does not use it"):
         CausalCalibrator(scheme="split").fit(
             data.X, data.y, treatment=data.treatment, event=data.event, prediction=data.effect
         )
@@ -107,7 +107,7 @@ def test_events_must_be_given_and_have_a_use(name, data):
         (SurvivalProbability(-1.0), "`time` must be positive; it is -1"),
         (
             RestrictedMeanTime(1e6),
-            "`horizon` must be a time to which somebody is followed; it is 1e.06, and the longest",
+            "`horizon` must be a time to which some row is followed; it is 1e.06, and the longest",
         ),
         (SurvivalProbability(1e-9), "There must be events up to the time 1e-09"),
         (SurvivalProbability(0.8, grid=0), "`grid` must be a whole number of at least 1"),
@@ -436,13 +436,13 @@ def test_curves_by_hand():
     [
         ("event_survival_treated", np.full((600, 3), 0.5), "one column for each of the 2 grid times; its shape is"),
         ("event_survival_treated", np.tile([0.5, 0.6], (600, 1)), "do not rise over time; row 0 is not so"),
-        ("censoring_survival_control", np.tile([0.5, 0.0], (600, 1)), "must be chances above 0"),
-        ("event_survival_treated", np.tile([1.5, 0.5], (600, 1)), "must be chances of at least 0"),
+        ("censoring_survival_control", np.tile([0.5, 0.0], (600, 1)), "must be probabilities above 0"),
+        ("event_survival_treated", np.tile([1.5, 0.5], (600, 1)), "must be probabilities of at least 0"),
         ("event_survival_treated", np.full((5, 2), 0.5), "must cover the 600 rows; it covers 5"),
         (
             "survival_treated",
             0.5,
-            "`nuisances` has no use for 'survival_treated'; this effect has propensity, event_surv",
+            "`nuisances` does not know 'survival_treated'; this effect has propensity, event_surv",
         ),
     ],
 )
@@ -649,7 +649,7 @@ class Uplift:
 
 def test_a_model_that_would_take_censored_times_for_outcomes_is_refused(data):
     model = CrossCalibratedModel(Uplift(), EFFECTS["survival"])
-    with pytest.raises(OrthocalError, match="must know what to do with `event`; Uplift would take censored times"):
+    with pytest.raises(OrthocalError, match="must accept `event`; Uplift would take censored times"):
         model.fit(data.X, data.y, treatment=data.treatment, event=data.event)
 
 

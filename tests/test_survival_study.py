@@ -43,7 +43,7 @@ def test_a_study_calibrates_and_the_report_is_written(table, tmp_path):
     done.report(tmp_path / "report.html")
     page = (tmp_path / "report.html").read_text(encoding="utf-8")
     assert "competing risks" in page
-    assert "Chance of no event over time had everyone got each arm" in page
+    assert "Survival probability over time had everyone got each arm" in page
 
 
 def test_policies_and_choices_know_censored_times(table):
@@ -56,7 +56,7 @@ def test_policies_and_choices_know_censored_times(table):
 def test_the_event_is_no_covariate_and_must_have_a_use(table):
     whole = study_of(table, covariates="all", predictions=["tau"])
     assert list(whole.roles.covariates) == NAMES
-    with pytest.raises(OrthocalError, match="`event` must go with an effect on censored times; CATE has no use for it"):
+    with pytest.raises(OrthocalError, match="`event` must go with an effect on censored times; CATE does not use it"):
         study_of(table, effect="cate")
     with pytest.raises(OrthocalError, match="must have an `event`"):
         study_of(table, event=None)

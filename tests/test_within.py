@@ -243,7 +243,7 @@ def test_an_audit_of_named_subgroups(table):
     assert len(ax.get_yticklabels()) == len(found.cells)
     both = study_of(table).audit({"tau": "tau", "right": "effect"}, "sex", bins=1)
     assert len(both["tau"].found) > 1
-    assert both["right"].headline.startswith("None of 3 cells is off")
+    assert both["right"].headline.startswith("None of 3 cells is miscalibrated")
 
 
 def test_an_audit_needs_columns(table):
@@ -315,7 +315,7 @@ def test_the_command_line(tmp_path, table, capsys):
     assert {file.name for file in (tmp_path / "audit").iterdir()} >= {"audit.json", "audit.png"}
     assert run("audit", *words, "--discover", "--dry-run") == 0
     assert run("audit", *words, "--discover", "--cost", "1") == 2
-    assert "must be left out of audit" in " ".join(capsys.readouterr().err.split())
+    assert "does not apply to audit" in " ".join(capsys.readouterr().err.split())
 
 
 def boosting_design(rng, n, off=0.8):

@@ -152,11 +152,11 @@ def one_kind_of_labels(values: list[Any], name: str) -> Labels:
         is_mixed = len(set(values)) > len(np.unique(labels))
     except (TypeError, ValueError):  # they cannot be compared, or are no single values
         raise OrthocalError(
-            f"`{name}` must hold numbers, text or truth values; it holds {shown(values[0])}. Make all text."
+            f"`{name}` must hold numbers, text or booleans; it holds {shown(values[0])}. Convert it to text."
         ) from None
     if is_mixed:
         kinds = ", ".join(sorted({type(value).__name__ for value in values}))
         raise OrthocalError(
-            f"`{name}` must hold labels of one kind; it mixes {kinds}, and some look alike. Make all text."
+            f"`{name}` must hold labels of one kind; it mixes {kinds}, and some look alike. Convert it to text."
         )
     return labels

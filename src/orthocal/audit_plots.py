@@ -15,7 +15,7 @@ MOST_DRAWN = 40
 
 
 def audit_forest(audit: Audit, ax: Axes | None = None, *, after: Audit | None = None) -> Axes:
-    """Draw by how much predictions are too high in each subgroup, with simultaneous intervals; filled where it is off.
+    """Draw by how much predictions are too high in each subgroup, with simultaneous intervals; filled where it is miscalibrated.
 
     With `after`, the same subgroups after calibration stand beside: squares before, discs after.
     """

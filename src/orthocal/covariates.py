@@ -60,7 +60,7 @@ def encode(X: Any, like: Encoding | None = None) -> tuple[Floats, Encoding]:
 
 
 def as_matrix(X: Any) -> Floats:
-    """Return covariates as a matrix of numbers, text and category columns as one indicator per level but the first."""
+    """Return covariates as a matrix of numbers, text and category columns as one indicator per category but the first."""
     X = unmasked(X)
     matrix = X if isinstance(X, np.ndarray) else None
     if matrix is not None and matrix.ndim == 2 and matrix.dtype.kind in "fiub":  # nothing to encode
@@ -139,7 +139,7 @@ def require_columns(X: Any, names: tuple[str, ...] | None, count: int) -> None:
 
 
 def _encoded(values: Labels, name: str, known: tuple[str, ...] | None) -> tuple[Floats, tuple[str, ...] | None]:
-    """One covariate as one numeric column, or as indicators of its levels (the first level is left out)."""
+    """One covariate as one numeric column, or as indicators of its categories (the first is left out)."""
     if values.dtype.kind == "O" and all(is_number_or_missing(value) for value in values):
         values = np.array([as_double(value) for value in values])
     if values.dtype.kind in "fiub" and known is None:
@@ -148,14 +148,14 @@ def _encoded(values: Labels, name: str, known: tuple[str, ...] | None) -> tuple[
     levels = np.unique(text) if known is None else np.array(known)
     if len(levels) > MOST_LEVELS:
         raise OrthocalError(
-            f"Covariate `{shown(name)[1:-1]}` has {len(levels)} levels; at most {MOST_LEVELS} are encoded. "
-            "Group rare levels, encode it as numbers, or leave it out."
+            f"Covariate `{shown(name)[1:-1]}` has {len(levels)} categories; at most {MOST_LEVELS} are encoded. "
+            "Group rare categories, encode it as numbers, or leave it out."
         )
     indicator = text[:, None] == levels
     if not indicator.any(axis=1).all():
         unseen = str(text[~indicator.any(axis=1)][0])
         raise OrthocalError(
-            f"The level {shown(unseen)} of covariate `{shown(name)[1:-1]}` must have been seen in fit; it was not. "
+            f"The category {shown(unseen)} of covariate `{shown(name)[1:-1]}` must have been seen in fit; it was not. "
             "Drop such rows, or fit with them."
         )
     return indicator[:, 1:].astype(np.float64), tuple(levels.tolist())

@@ -1,4 +1,4 @@
-"""Conditional distributions: the distribution of the outcome given covariates, one per row, at any level."""
+"""Conditional distributions: the distribution of the outcome given covariates, one per row, at any value."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ class Distribution(Protocol):
         ...
 
     def below(self, v: Floats) -> Floats:
-        """P(Y <= v | x) of each row at its own level."""
+        """P(Y <= v | x) of each row at its own value."""
         ...
 
     def shortfall(self, v: Floats) -> Floats:
@@ -45,7 +45,7 @@ class Distribution(Protocol):
 
 @dataclass(frozen=True, eq=False)
 class TableDistribution:
-    """Laws tabulated at common levels, linear in between, with atoms of what is left at the two ends.
+    """Distributions tabulated at common values, linear in between, with the remaining mass as atoms at the two ends.
 
     Parameters
     ----------

@@ -35,7 +35,7 @@ class OrthocalError(ValueError):
 
 
 class UnavailableError(OrthocalError):
-    """Data that must be fetched from elsewhere cannot be had."""
+    """Data that must be downloaded is not available."""
 
 
 class OverlapWarning(UserWarning):
@@ -118,7 +118,7 @@ class AlignmentWarning(UserWarning):
 
 def warn_of_old_name(old: str, new: str) -> None:
     """Say that a name goes with the next release, and what to write instead."""
-    warnings.warn(f"{old} is now {new}; the old name goes with the next release.", FutureWarning, stacklevel=3)
+    warnings.warn(f"{old} is now {new}; the old name will be removed in the next release.", FutureWarning, stacklevel=3)
 
 
 def require_rows(n: int) -> None:
@@ -175,7 +175,9 @@ def require_weights(weight: Floats) -> None:
         row = int(np.argmin(weight))
         raise OrthocalError(f"`sample_weight` must not be negative; row {row} is {weight[row]}. Drop such rows.")
     if weight.max() == 0:
-        raise OrthocalError("`sample_weight` must be positive somewhere; all are 0. Leave it out to weigh rows alike.")
+        raise OrthocalError(
+            "`sample_weight` must be positive somewhere; all are 0. Leave it out to weight rows equally."
+        )
     if weight.max() > MOST_WEIGHT * np.median(weight[weight > 0]):
         row = int(np.argmax(weight))
         raise OrthocalError(
@@ -205,19 +207,19 @@ def require_known_propensity(propensity: Floats, name: str) -> None:
 
 
 def require_level(treatment: Labels, level: object, name: str) -> None:
-    """A treatment level that is asked for is one value, and occurs."""
+    """A treatment value that is asked for is one value, and occurs."""
     if not (np.isscalar(level) or level is None or isinstance(level, date)):
         raise OrthocalError(f"`{name}` must be one value of the treatment; it is {shown(level)}. Name that value.")
     if not np.any(treatment == level):
         levels = listed(repr(value) for value in np.unique(treatment)[:10].tolist())
         raise OrthocalError(
             f"`{name}`={shown(level)} must occur in the treatment column; its levels are {levels}. "
-            "Name the two levels to compare, as in CATE(arm=..., control=...)."
+            "Name the two values to compare, as in CATE(arm=..., control=...)."
         )
 
 
 def is_number(value: Any) -> bool:
-    """Return whether a value is a finite number that is not huge; truth values are none."""
+    """Return whether a value is a finite number that is not huge; booleans are none."""
     is_real = isinstance(value, int | float | np.integer | np.floating) and not isinstance(value, bool)
     size = (
         float(value) if is_real and isinstance(value, np.floating) else value
@@ -275,7 +277,7 @@ def did_you_mean(name: str, known: Collection[str]) -> str:
 
 
 def is_whole(value: Any) -> bool:
-    """Return whether a value is a whole number; truth values are none."""
+    """Return whether a value is a whole number; booleans are none."""
     return isinstance(value, int | np.integer) and not isinstance(value, bool)
 
 

@@ -54,6 +54,6 @@ def require_use_of_event(effect: Any, event: Booleans | None) -> None:
     """Events are given to an effect that has a use for them; any other would take the end of follow-up for an outcome."""
     if event is not None and not getattr(effect, "uses_event", False):
         raise OrthocalError(
-            f"`event` must go with an effect on censored times; {type(effect).__name__} has no use for it. Use "
+            f"`event` must go with an effect on censored times; {type(effect).__name__} does not use it. Use "
             "SurvivalProbability(time=...) or RestrictedMeanTime(horizon=...), or leave event out if nothing is censored."
         )

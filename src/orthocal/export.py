@@ -49,7 +49,7 @@ def to_sql(
         the text is a list of columns, each with its name. A map of groups names its columns of groups itself.
     quote : str, optional
         The mark around every name: ``"`` in standard SQL, a backtick in BigQuery, MySQL and Spark. Without it a name of letters,
-        digits and underscores that is no reserved word stands as it is, and any other between the marks of the dialect.
+        digits and underscores that is not a reserved word stands as it is, and any other between the marks of the dialect.
     dialect : {"duckdb", "postgres", "bigquery", "snowflake", "spark", "mysql", "sqlite"}, optional
         How names, texts and doubles are written; standard SQL by default.
 
@@ -110,7 +110,7 @@ def to_python(map: Any, name: str = "calibrate") -> str:  # noqa: A002
     """
     if not (isinstance(name, str) and name.isidentifier()) or keyword.iskeyword(name) or hasattr(builtins, name):
         raise OrthocalError(
-            f"`name` must be a name a Python function can have, of no built-in one; it is {shown(name)}."
+            f"`name` must be a valid name for a Python function, not that of a built-in; it is {shown(name)}."
         )
     return whole_python(getattr(map, "map_", map), name)
 

@@ -1,4 +1,4 @@
-"""Folds: which part of the data each row belongs to. Seeded, stratified, clusters kept whole; the order of the rows has no say.
+"""Folds: which part of the data each row belongs to. Seeded, stratified, clusters kept whole; row order does not matter.
 
 Rows are put in the order of a seeded hash of their key and dealt out in that order. The key is the user's, else what the
 covariates, treatment and instrument hold: never outcome, prediction or weight, so that rescaling draws no other folds, and
@@ -42,7 +42,7 @@ def draw_folds(
     folds : int or array of shape (rows,)
         How many folds, or the fold of each row.
     strata : array of shape (rows,)
-        Every level is spread evenly over the folds, so data sorted by treatment does no harm.
+        Every stratum is spread evenly over the folds, so data sorted by treatment does no harm.
     rows : Observations
     seed : int
     order : array of shape (rows,), optional
@@ -181,7 +181,7 @@ def is_number_of(folds: int | Any) -> bool:
 
 
 def _contents(rows: Observations) -> Hashes:
-    """Return what tells rows apart where no key is given."""
+    """Return what identifies rows where no key is given."""
     key = hashed_rows(rows.covariates)
     for labels in (rows.treatment, rows.instrument):
         if labels is not None:
@@ -196,7 +196,7 @@ def _dealt(folds: int, strata: Labels, groups: Integers | None, order: Integers)
     if rarest < folds:
         kind = "rows" if groups is None else "clusters"
         raise OrthocalError(
-            f"Each treatment level must occur in at least as many {kind} as there are folds; the rarest has {rarest} for "
+            f"Each treatment value must occur in at least as many {kind} as there are folds; the rarest has {rarest} for "
             f"{folds} folds. Use fewer folds or more data."
         )
     fold = np.empty(len(codes), dtype=np.int64)

@@ -81,7 +81,7 @@ def first_words(error: BaseException) -> str:
 
 
 def listed(names: Iterable[Any], most: int = 2 * MOST_SHOWN) -> str:
-    """Return names as they stand in a sentence: by comma, and not long."""
+    """Return names as they stand in a sentence: comma-separated, and not long."""
     every = [name if name.isprintable() else repr(name) for name in map(str, names)]
     kept: list[str] = []
     for name in every:

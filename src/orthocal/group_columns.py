@@ -50,7 +50,7 @@ class GroupPart:
                 f"{len(self.cuts)} cuts and {len(self.words)} words."
             )
         if not isinstance(self.column, str) or not all(isinstance(one, str) for one in self.words):
-            raise OrthocalError("Groups of a column must have the column's name and words for each; they have not.")
+            raise OrthocalError("Groups of a column must have the column's name and words for each; they do not.")
         if list(self.values) != sorted(set(self.values)) or len(set(self.words)) < groups:
             raise OrthocalError(
                 f"The groups of a column must increase, none of them twice; they are {[*self.values] or [*self.words]}."

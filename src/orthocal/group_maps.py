@@ -58,7 +58,7 @@ class GroupShifts:
                 f"The groups of a column must increase, none of them twice; they are {shown([*self.values])}."
             )
         if not (np.diff(self.edges) > 0).all() or not isinstance(self.column, str):
-            raise OrthocalError("Shifts of groups must have a column's name and edges that increase; they have not.")
+            raise OrthocalError("Shifts of groups must have a column's name and edges that increase; they do not.")
 
     def predict(self, prediction: Floats, groups: Mapping[str, Any]) -> Floats:
         """Return the predictions with what is added."""
@@ -115,7 +115,7 @@ class GroupMap:
 
     @property
     def kinds(self) -> dict[str, type]:
-        """The kind of each column that it needs: text, or numbers, to which truth values belong."""
+        """The kind of each column that it needs: text, or numbers, to which booleans belong."""
         made = self.made
         found = {one.column: one.values[:1] for one in self.rounds if one.values and one.column not in made}
         found |= {part.column: part.values[:1] for one in made.values() for part in one.parts}

@@ -184,7 +184,7 @@ def _require_keys(record: dict[str, Any], names: list[str], header: Sequence[str
 
 
 def _require_numbers(value: Any, name: str, depth: int) -> None:
-    """A number or a list of them, of a matrix a list of lists: numpy would also take text and truth values for numbers."""
+    """A number or a list of them, of a matrix a list of lists: numpy would also take text and booleans for numbers."""
     for number in value if isinstance(value, list) else [value]:
         if depth > 1 and isinstance(number, list):
             _require_numbers(number, name, depth - 1)
@@ -195,7 +195,7 @@ def _require_numbers(value: Any, name: str, depth: int) -> None:
 
 
 def _require_labels(value: Any, name: str, depth: int) -> None:
-    """Text, truth values or finite numbers, which are only compared."""
+    """Text, booleans or finite numbers, which are only compared."""
     for one in value if isinstance(value, list) else [value]:
         if not isinstance(one, str | bool):
             _require_numbers(one, name, depth)
@@ -210,7 +210,7 @@ def write_text(path: Path, text: str) -> None:
     handle, temporary = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
     try:
         # A lone surrogate, as in a name that is no UTF-8, is written as its number.
-        with os.fdopen(handle, "w", encoding="utf-8", errors="backslashreplace") as file:
+        with os.fdopen(handle, "w", encoding="utf-8", errors="backslashreplace", newline="\n") as file:
             file.write(text)
         Path(temporary).chmod(0o666 & ~_umask())
         Path(temporary).replace(path)
@@ -227,4 +227,4 @@ def _umask() -> int:
 
 
 def _refuse_constant(name: str) -> float:
-    raise ValueError(f"it has {name}, which is no finite number")
+    raise ValueError(f"it has {name}, which is not a finite number")

@@ -175,7 +175,7 @@ class SplineMap:
         low, high = self.knots[[0, -1]]
         more = self.knots[4] == low or self.knots[-5] == high  # at a fifth its value at the end would be that beyond it
         if low == high or (self.knots[:4] != low).any() or (self.knots[-4:] != high).any() or more:
-            raise OrthocalError("A spline map must have two different end knots, each four times; this one has not.")
+            raise OrthocalError("A spline map must have two different end knots, each four times; this one does not.")
 
     def predict(self, prediction: Any) -> Floats:
         """Calibrated prediction for each prediction."""

@@ -43,7 +43,7 @@ class Observations:
     instrument, prediction, groups : array of shape (rows,) or None
         ``groups`` holds cluster codes 0, 1, ...
     key, group_names : array of shape (rows,) or None
-        What tells rows apart, and what clusters are called, where folds are drawn.
+        What identifies rows, and what clusters are called, where folds are drawn.
     event : boolean array of shape (rows,) or None
         Whether the outcome is the time of an event, not of the end of follow-up (censored).
     """

@@ -104,14 +104,14 @@ def orthogonal_loss(
     folds : int or array of shape (rows,), default 5
         How many folds, or the fold of each row. They are drawn only where something is learnt.
     key : array or column of shape (rows,), optional
-        What tells rows apart, such as a person's number. Folds are drawn by a hash of it and of `random_state`, so that neither
+        What identifies a row, such as a person's number. Folds are drawn by a hash of it and of `random_state`, so that neither
         the order of the rows nor the outcome has a say; by covariates, treatment and instrument where it is left out.
     clip : float, default 0.01
-        Fitted propensities are kept inside [clip, 1 - clip]; given ones are used as they are.
+        Fitted propensities are clipped to [clip, 1 - clip]; given ones are used as they are.
     random_state : int, Generator, RandomState or None
         With a whole number the answer of a row does not depend on where it stands among the others; None draws one.
     n_jobs : int, optional
-        Learner fits that run at once, -1 for all cores. The answer does not depend on it.
+        Learner fits in parallel, -1 for all cores. The answer does not depend on it.
 
     Returns
     -------

@@ -190,7 +190,7 @@ def survival_curves(assessment: Assessment, ax: Axes | None = None) -> Axes:
         low, high = (np.append(1.0, end) for end in curves.band(name))
         ax.plot(times, np.append(1.0, mean), label=name, linewidth=1.6, **style)
         ax.fill_between(times, low, high, color=style["color"], alpha=0.15, linewidth=0)
-    ax.set(xlim=(0, times[-1]), ylim=(0, 1), xlabel="time", ylabel="chance of no event")
+    ax.set(xlim=(0, times[-1]), ylim=(0, 1), xlabel="time", ylabel="survival probability")
     ax.legend(frameon=False)
     ax.spines[["top", "right"]].set_visible(False)
     return ax

@@ -11,7 +11,7 @@ Item = TypeVar("Item")
 
 
 def _nobody(done: int, total: int) -> None:
-    """Hear nothing."""
+    """Receive nothing."""
 
 
 _listener: ContextVar[Callable[[int, int], None]] = ContextVar("listener", default=_nobody)
@@ -39,7 +39,7 @@ Passing = Callable[[int, int, int], None]
 
 
 def _unseen(done: int, partitions: int, rows: int) -> None:
-    """Hear nothing."""
+    """Receive nothing."""
 
 
 _passing: ContextVar[Passing] = ContextVar("passing", default=_unseen)

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 def leaderboard(rivals: Sequence[Rival], ax: Axes | None = None, *, level: float = 0.95) -> Axes:
     """Draw the mean losses of rivals relative to that of the average effect, with intervals, the best at the top.
 
-    Filled marks are in the confidence set: they cannot be told apart from the best. Squares are calibrated predictions, discs
+    Filled marks are in the confidence set: they cannot be distinguished from the best. Squares are calibrated predictions, discs
     predictions as they are, diamonds one number for everyone. Rivals far beyond the others are written at the edge.
     """
     ax = axes_or_new(ax, (5.4 + 0.075 * max(len(shortened(rival.name)) for rival in rivals), 1.5 + 0.36 * len(rivals)))

@@ -74,7 +74,7 @@ class Roles:
 
     @property
     def told_apart_by(self) -> list[str]:
-        """Columns that tell rows apart: the clusters', the key, or all that a row is but its prediction."""
+        """Columns that identify rows: the clusters', the key, or all that a row is but its prediction."""
         own = self.groups or self.key
         every = dict.fromkeys(name for name in (*self.parts, *self.covariates) if name != self.prediction)
         return [own] if own else list(every)

@@ -128,7 +128,7 @@ def identifier(column: Any, dialect: Dialect) -> str:
 
 
 def label(value: str | bool | float, dialect: Dialect) -> str:
-    """Return a value that is only compared as it stands in SQL: text between quotes, a truth value, or a number."""
+    """Return a value that is only compared as it stands in SQL: text between quotes, a boolean, or a number."""
     if isinstance(value, str):
         if not _is_text(value):
             raise OrthocalError(f"`map` must have groups that SQL can write; one is {shown(value)}. Recode it.")

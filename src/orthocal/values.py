@@ -75,7 +75,7 @@ def as_groups(values: Any, name: str, n: int | None = None) -> Labels:
 def _comparable(column: Labels, name: str) -> Labels:
     """Refuse what is neither equal nor in order."""
     if column.dtype.kind in "cV" or any(isinstance(value, complex) for value in column[:1].tolist()):
-        raise OrthocalError(f"`{name}` must hold numbers, text or truth values; it holds {column.dtype}. Recode it.")
+        raise OrthocalError(f"`{name}` must hold numbers, text or booleans; it holds {column.dtype}. Recode it.")
     return column
 
 

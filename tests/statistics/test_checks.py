@@ -14,7 +14,7 @@ from orthocal import Study
 CAN_FAIL = {
     "positivity",
     "balance",
-    "giveaway",
+    "leakage",
     "outcome among covariates",
     "outcome as prediction",
     "in-sample",

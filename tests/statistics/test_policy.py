@@ -69,7 +69,7 @@ def quantities(found):
         f"value by tau{end}": (tau.value.value, tau.value.interval),
         f"value of a blanket rule{end}": (found.values[blanket].value.value, found.values[blanket].value.interval),
         f"over the best blanket rule{end}": (tau.over_blanket.value, tau.over_blanket.interval),
-        f"promised - estimated{end}": (tau.excess.value, tau.excess.interval),
+        f"predicted - estimated{end}": (tau.excess.value, tau.excess.interval),
         f"return on spend{end}": (tau.return_on_spend.value, tau.return_on_spend.interval),
         f"cost per gain{end}": (tau.cost_per_gain.value, tau.cost_per_gain.interval),
     }

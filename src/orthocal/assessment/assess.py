@@ -92,7 +92,7 @@ def assess(
     draws: int = 1000,
     random_state: Any = None,
 ) -> Assessment | dict[str, Assessment]:
-    """Judge whether predictions of a causal effect can be believed.
+    """Judge whether predictions of a causal effect are calibrated.
 
     Estimates the binned calibration error: the root mean square, over bins of the prediction, of mean effect minus mean
     prediction; a lower bound of the error over all level sets. **The rows must be unseen** by the model that made the
@@ -109,7 +109,7 @@ def assess(
     level : float, default 0.95
         Confidence level of intervals and bands.
     tolerance : float, optional
-        The error that would matter, in units of the effect, against which `Assessment.status` is said. Half the standard
+        The error that would matter, in units of the effect, that `Assessment.status` is judged against. Half the standard
         deviation of the predictions by default, or half the root mean square of the estimated effects if that is smaller.
     cost : float, optional
         What treating one person costs, in units of the effect: adds the value of deciding by the prediction.
@@ -269,7 +269,7 @@ def _tolerance(rows: Rows, settings: Settings, edges: Floats, average: Average) 
     return answer(rows, usual_tolerance(rows, edges, average))
 
 
-CONSTANT = TestResult(None, None, "does not apply: the prediction is one number, which the linear test judges")
+CONSTANT = TestResult(None, None, "does not apply: the prediction is constant; see the linear test")
 
 
 def _ends() -> Stage[Floats]:

@@ -68,7 +68,7 @@ def audit(
     >>> group, effect = rng.choice(["women over 60", "others"], 4000, p=[0.1, 0.9]), rng.standard_normal(4000)
     >>> loss = QuadraticLoss(effect + rng.standard_normal(4000), np.ones(4000))
     >>> print(audit(effect + (group == "women over 60"), loss, {"who": group}, bins=1))
-    2 of 3 cells are off (p = 0.0001, adjusted for all cells).
+    2 of 3 cells are miscalibrated (p = 0.0001, adjusted for all cells).
       who = women over 60: too high by 1.04 (0.926 to 1.16)
       all rows: too high by 0.0847 (0.0464 to 0.123)
     """

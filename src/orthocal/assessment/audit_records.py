@@ -71,9 +71,9 @@ class Audit:
     Parameters
     ----------
     cells : tuple of AuditedCell
-        The most surprising first.
+        The smallest p-value first.
     p_value : float
-        Of the hypothesis that no cell is off.
+        Of the hypothesis that every cell is calibrated.
     level : float
         Of confidence.
     draws : int
@@ -89,7 +89,7 @@ class Audit:
     ...     column="age", group="age over 60", range=None, rows=900.0, excess=3.1, interval=(1.2, 5.0), p_value=0.002
     ... )
     >>> print(Audit(cells=(cell,), p_value=0.002, level=0.95, draws=9999))
-    1 of 1 cells is off (p = 0.002, adjusted for all cells).
+    1 of 1 cells is miscalibrated (p = 0.002, adjusted for all cells).
       age over 60: too high by 3.1 (1.2 to 5)
     """
 
@@ -101,16 +101,16 @@ class Audit:
 
     @property
     def found(self) -> tuple[AuditedCell, ...]:
-        """The cells that are off, by adjusted p-values."""
+        """The miscalibrated cells, by adjusted p-values."""
         return tuple(cell for cell in self.cells if cell.p_value <= 1 - self.level)
 
     @property
     def headline(self) -> str:
-        """How many cells are off, in a sentence."""
+        """How many cells are miscalibrated, in a sentence."""
         count = len(self.found) or "None"
         where = f", found on the other half of the rows by {', '.join(self.searched)}," if self.searched else ""
         verb = "is" if len(self.found) <= 1 else "are"
-        return f"{count} of {len(self.cells)} cells{where} {verb} off (p = {self.p_value:.3g}, adjusted for all cells)."
+        return f"{count} of {len(self.cells)} cells{where} {verb} miscalibrated (p = {self.p_value:.3g}, adjusted for all cells)."
 
     def __str__(self) -> str:
         more = len(self.found) - SHOWN
@@ -137,7 +137,7 @@ class Audit:
         return {**head, "searched": list(self.searched), "cells": cells}
 
     def plot(self, ax: Axes | None = None) -> Axes:
-        """Draw by how much predictions are too high in each group, and in the cells that are off; see `plots.audit_forest`."""
+        """Draw by how much predictions are too high in each group, and in the miscalibrated cells; see `plots.audit_forest`."""
         from orthocal.plots import audit_forest
 
         return audit_forest(self, ax)

@@ -123,7 +123,7 @@ class ConfidenceSet:
         The set at any level is made of the rivals whose p-values are above one minus it; that of the lowest mean loss is 1.
     members : array of bool of shape (rivals,)
     critical : float
-        Normal statistic beyond which members would be told apart.
+        Normal statistic beyond which members would be distinguished.
     level : float
     draws : int
     """
@@ -138,7 +138,7 @@ class ConfidenceSet:
 def confidence_set(
     pairs: PairedLosses, level: float = 0.95, *, draws: int = DRAWS, random_state: Any = 0
 ) -> ConfidenceSet:
-    r"""Return the model confidence set: rivals that cannot be told apart from the best (Hansen et al. 2011, section 3.1).
+    r"""Return the model confidence set: rivals that cannot be distinguished from the best (Hansen et al. 2011, section 3.1).
 
     The equality of all mean losses is tested by the range statistic :math:`T_R = \max_{i,j} |t_{ij}|` of paired t statistics.
     Where it is rejected, the rival with the largest :math:`\max_j t_{ij}` is left out, and so on; a rival's p-value is the

@@ -43,7 +43,7 @@ def linear_test(rows: Rows, level: float) -> Stage[tuple[TestResult, LinearPredi
     fit = yield from (_over_rows(scale) if rows.like.groups is None else _over_clusters(scale))
     coefficient, covariance = fit.coefficient, fit.covariance
     if fit.smallest < LEAST_SPREAD:
-        return TestResult(None, None, "does not apply: one row or cluster carries the slope"), None
+        return TestResult(None, None, "does not apply: one row or cluster determines the slope"), None
     if not np.linalg.eigvalsh(covariance)[0] > 0:
         return TestResult(None, None, "does not apply: no noise"), None
     direction = np.linalg.solve(covariance, coefficient)

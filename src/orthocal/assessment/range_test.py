@@ -48,7 +48,7 @@ def range_test(rows: Rows, draws: int, rng: np.random.Generator) -> Stage[TestRe
     steps = np.sqrt(np.concatenate((yield _squares_by_level)))
     simulated = _ranges(rng.standard_normal((draws, levels)) * steps)
     p_value = float((1 + (simulated >= reach).sum()) / (1 + draws))  # what was seen counts as a draw
-    return TestResult(statistic, p_value, f"range of cumulative residuals, {levels} levels simulated")
+    return TestResult(statistic, p_value, f"range of cumulative residuals, {levels} distinct predictions simulated")
 
 
 class Level(NamedTuple):

@@ -62,7 +62,7 @@ class Settings:
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Assessment:
-    """Whether a prediction can be believed under a loss.
+    """Whether a prediction is calibrated, with all figures behind it.
 
     The estimand is the **binned** calibration error: the root mean square, over bins of the prediction, of the difference
     between mean effect and mean prediction. It is a lower bound of the error over all level sets.
@@ -90,7 +90,7 @@ class Assessment:
         Calibrated: nothing rejects and the error is at most the tolerance, or it is at most a tenth of it whatever rejects.
         Miscalibrated: otherwise, if the interval of the error excludes 0, or a test or a subgroup rejects.
     rows_needed : int or None
-        Of an inconclusive verdict: with about so many rows, were there no error, it would be calibrated with probability 0.8.
+        Of an inconclusive verdict: the rows at which, were there no error, it would be calibrated with probability 0.8.
     ranking : {"ranks", "no evidence that it ranks", "ranks backwards"} or None
         By the interval of AUTOC; None for a constant prediction, and for effects that cannot be averaged.
     is_constant : bool
@@ -98,7 +98,7 @@ class Assessment:
     skewness : float
         Of the residuals, over the root of the rows of a bin; above 0.25 the bins test does not apply.
     mass : float
-        Mean mass of a row, 1 for effects that are no ratios: a mean loss is this times half a mean squared error.
+        Mean mass of a row, 1 for effects that are not ratios: a mean loss is this times half a mean squared error.
     average : Average
     risk : float
         Mean loss: the sum of the parts in `decomposition`, up to a constant that does not depend on the prediction.

@@ -50,11 +50,11 @@ class Rival:
         Mean loss minus that of the average effect, row by row: negative is better. For a squared loss this is half a difference
         of mean squared errors, in squared units of the effect.
     is_in_set : bool
-        Whether it is in the confidence set: it cannot be told apart from the best.
+        Whether it is in the confidence set: it cannot be distinguished from the best.
     p_value : float
         Of the model confidence set; 1 for the lowest mean loss.
     rows_needed : int or None
-        With about so many rows in all, it would be told apart from the rival of the lowest mean loss with probability 0.8; None
+        About how many rows in all would distinguish it from the rival of the lowest mean loss with probability 0.8; None
         for that one, for a rival with the same losses, and outside the set.
     value : Coefficient or None
         Where a cost was given: net gain per row of treating those predicted to gain more than the cost.
@@ -92,7 +92,7 @@ class Rival:
 
     @property
     def autoc(self) -> Coefficient | None:
-        """How well it ranks: 0 by chance; None for a constant."""
+        """How well it ranks: 0 for a random order; None for a constant."""
         rate = None if self.assessment is None else self.assessment.rate
         return None if rate is None else rate.autoc
 

@@ -17,7 +17,7 @@ BY_DESIGN = (
     "leave the propensity out."
 )
 """Why there is no sensitivity analysis of an experiment."""
-BOTH = "both of the outcome's variance that covariates and treatment leave and of the variance of the treatment weights"
+BOTH = "both of the outcome's residual variance (given covariates and treatment) and of the variance of the treatment weights"
 
 
 def is_by_design(origin: Origin | None) -> bool:

@@ -66,7 +66,7 @@ def _miscalibrated(numbers: Mapping[str, Any], size: str) -> str:
     rejecting = rejections(numbers)
     if rejecting:
         name, p_value = min(rejecting.items(), key=lambda pair: pair[1])
-        return f"The predictions are miscalibrated ({name} test, p = {p_value:.2g}); its size is less certain: {size}."
+        return f"The predictions are miscalibrated ({name} test, p = {p_value:.2g}); the error's size is less certain: {size}."
     return f"The predictions are miscalibrated in {_named(numbers)}. Over all rows no error was detected: {size}."
 
 
@@ -105,7 +105,11 @@ def _in_the_large(numbers: Mapping[str, Any]) -> str:
     low, high = average.excess_interval
     found = off_by(average.excess, average.excess_interval, IN_UNITS.get(numbers["unit"], ""))
     if low <= 0 <= high:
-        return "" if numbers["is_constant"] else f"On average no error was detected: {found}. It lies in how they vary."
+        return (
+            ""
+            if numbers["is_constant"]
+            else f"On average no error was detected: {found}. The error is in how they vary."
+        )
     return f"On average they are {found}."
 
 
@@ -147,7 +151,7 @@ def _moved(before: Assessment, after: Assessment) -> str:
     if before.error == after.error == 0:
         return f"the error is not distinguishable from 0, before and after {end}"
     if after.error == 0:
-        return f"the error falls from {number(before.error)} to what is not distinguishable from 0 {end}"
+        return f"the error falls from {number(before.error)} to a value not distinguishable from 0 {end}"
     if before.error == 0:
         return f"the error, not distinguishable from 0 before, is {number(after.error)} after {end}"
     if after.error == before.error:

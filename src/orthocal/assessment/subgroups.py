@@ -72,7 +72,7 @@ def _levels(name: str, values: Any, n: int) -> Iterator[tuple[str, Booleans]]:
         return
     if column.dtype.kind not in "fiu":
         raise OrthocalError(
-            f"`by[{shown(name)}]` must have at most {MOST_LEVELS} levels; it has {len(distinct)}. Group them."
+            f"`by[{shown(name)}]` must have at most {MOST_LEVELS} values; it has {len(distinct)}. Group them."
         )
     cuts = np.unique(np.quantile(column[~unknown], np.linspace(0, 1, QUARTERS + 1)))
     for low, high in pairwise(cuts):

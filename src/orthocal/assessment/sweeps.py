@@ -79,8 +79,8 @@ class SortedRows:
         """Take the pieces in turn, each for all summaries."""
         answers: list[list[Any]] = [[] for _ in questions]
         for piece in self.pieces:
-            for heard, question in zip(answers, questions, strict=True):
-                heard.append(question(piece))
+            for answer_list, question in zip(answers, questions, strict=True):
+                answer_list.append(question(piece))
         return answers
 
 

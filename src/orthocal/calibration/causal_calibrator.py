@@ -39,8 +39,8 @@ from orthocal.orthogonal import Orthogonal, orthogonal_loss
 class CausalCalibrator(BaseEstimator):  # type: ignore[misc]
     r"""Calibrate a model of causal effects: among people predicted :math:`v`, make the average effect :math:`v`.
 
-    **The predictions must come from a model that was not trained on the rows given to** `fit`: a model flatters itself on its
-    training rows, and the map would learn the flattery. Valid under the assumptions of the effect (for the CATE:
+    **The predictions must come from a model that was not trained on the rows given to** `fit`: in-sample
+    predictions look better than they are, and the map would learn that. Valid under the assumptions of the effect (for the CATE:
     treatment as good as random given the covariates, and overlap).
 
     Parameters
@@ -63,7 +63,7 @@ class CausalCalibrator(BaseEstimator):  # type: ignore[misc]
     split : float, default 0.5
         Share of the rows that the nuisances come from (scheme ``"split"``).
     refinements : int, default 2
-        Rounds of re-estimation for effects whose nuisances depend on the level (quantile, expectile); 0 is Algorithm 4 as
+        Rounds of re-estimation for effects whose nuisances depend on the prediction (quantile, expectile); 0 is Algorithm 4 as
         printed. Without meaning for the others.
     learners, clip, random_state, n_jobs
         As in `orthogonal_loss`.
@@ -88,8 +88,8 @@ class CausalCalibrator(BaseEstimator):  # type: ignore[misc]
     prediction_ : array
         The predictions of those rows, before calibration.
     honest_prediction_ : array
-        Scheme "cross" only: each row's calibrated prediction by a map fitted without its fold; maps are fitted when it is
-        asked for. For `compare` and pictures; not to be judged by `assess` with the same loss, whose residuals it
+        Scheme "cross" only: each row's calibrated prediction by a map fitted without its fold; maps are fitted on
+        first use. For `compare` and pictures; not to be judged by `assess` with the same loss, whose residuals it
         pulls towards zero.
 
     Examples
@@ -156,7 +156,7 @@ class CausalCalibrator(BaseEstimator):  # type: ignore[misc]
         X, y, treatment, instrument, event, sample_weight, groups, nuisances, key
             As in `orthogonal_loss`.
         prediction : array of shape (rows,), optional
-            The effect model's predictions, made without these rows; asked of `estimator` when left out.
+            The effect model's predictions, made without these rows; by `estimator` when left out.
         """
         require_one_of(self.scheme, SCHEMES, "scheme")
         observations = observe(
@@ -191,14 +191,14 @@ class CausalCalibrator(BaseEstimator):  # type: ignore[misc]
         return alike(self._require_fitted().map_.predict(prediction), prediction)
 
     def predict(self, X: Any) -> Any:
-        """Return the calibrated effect of each row, asking `estimator` for its prediction.
+        """Return the calibrated effect of each row, predicted by `estimator`.
 
         The answer is a column of the kind of `X`: a pandas Series with its index, a polars Series, a pyarrow array, else numpy.
         """
         self._require_fitted()
         if self.estimator is None:
             raise OrthocalError(
-                "`predict` must have an effect model to ask; `estimator` is None. Use calibrate(prediction), or "
+                "`predict` must have an effect model; `estimator` is None. Use calibrate(prediction), or "
                 "CausalCalibrator(estimator=model)."
             )
         require_columns_of(self, X)
@@ -252,7 +252,7 @@ class CausalCalibrator(BaseEstimator):  # type: ignore[misc]
 
     @property
     def overlap_(self) -> Overlap | None:
-        """How well treatment levels overlap."""
+        """How well treatment arms overlap."""
         return self.loss_.overlap
 
     @property

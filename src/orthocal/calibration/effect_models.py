@@ -50,7 +50,7 @@ def given_or_asked(prediction: Any, model: Any, X: Any, effect: Any) -> Floats:
         return as_numbers(prediction, "prediction")
     if model is None:
         raise OrthocalError(
-            "`prediction` must be given, or an `estimator` to ask for it; both are None. "
+            "`prediction` must be given, or an `estimator` that predicts it; both are None. "
             "Pass the effect model's predictions on rows it was not trained on."
         )
     warn_if_trained_on(model, X)
@@ -63,7 +63,7 @@ def warn_if_trained_on(model: Any, X: Any) -> None:
         remembered = getattr(model, name, None)
         if isinstance(remembered, np.ndarray) and np.array_equal(remembered, as_matrix(X)):
             warnings.warn(
-                f"The {type(model).__name__} was trained on exactly these rows, so the verdict would flatter it. "
+                f"The {type(model).__name__} was trained on exactly these rows, so the verdict would be too optimistic. "
                 "Judge it on rows it never saw, or use predictions made out of fold.",
                 HonestyWarning,
                 stacklevel=3,
@@ -122,7 +122,7 @@ def way_to_train(estimator: Any, *, censored: bool = False) -> Callable[[Any, An
         if needed <= names:
             if censored:
                 raise OrthocalError(
-                    f"`estimator` must know what to do with `event`; {type(estimator).__name__} would take censored times for "
+                    f"`estimator` must accept `event`; {type(estimator).__name__} would take censored times for "
                     "outcomes. Pass a scikit-learn regressor, or a function of (X, y, treatment, event) that trains a model."
                 )
             return train

@@ -82,7 +82,7 @@ def guarantee_of(
     is_vacuous = bool(bound >= width / 2)  # the middle of the effect's range is that near without data
     verdict = f"against {width / 2:.3g} without data"
     if is_vacuous:
-        verdict = "which says nothing: it is for planning, use more rows or fewer bins"
+        verdict = "which is vacuous: use more rows or fewer bins"
     text = (
         f"With probability {1 - delta:g} over the rows that gave the values, the calibration error is at most {bound:.3g} in "
         f"units of the effect, {verdict}. The nuisances' second-order error comes on top."

@@ -19,7 +19,7 @@ from orthocal.observations import column_names, require_columns
 
 
 class UnfittedError(OrthocalError, NotFittedError):  # type: ignore[misc]
-    """Something was asked of an object that must be fitted first."""
+    """The object must be fitted first."""
 
 
 class EffectParameter:
@@ -51,7 +51,7 @@ def effect_between(estimator: Any, X: Any, T0: Any = None, T1: Any = None) -> An
     Parameters
     ----------
     X : array or data frame of shape (rows, columns)
-    T0, T1 : treatment level, or one per row, optional
+    T0, T1 : treatment value, or one per row, optional
         A map is calibrated for one contrast: they must be the control and the arm of the parameter `effect`.
 
     Returns
@@ -63,7 +63,7 @@ def effect_between(estimator: Any, X: Any, T0: Any = None, T1: Any = None) -> An
     for name, asked, level in (("T0", T0, getattr(meant, "control", 0)), ("T1", T1, getattr(meant, "arm", 1))):
         if asked is not None and not np.all(np.asarray(asked) == level):
             raise OrthocalError(
-                f"`{name}` must be {shown(level)}, the level that was calibrated for; it is {shown(asked)}. "
+                f"`{name}` must be {shown(level)}, the value that was calibrated for; it is {shown(asked)}. "
                 "Fit another one for that contrast, with CATE(arm=..., control=...)."
             )
     return estimator.predict(X)

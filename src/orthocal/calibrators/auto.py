@@ -1,4 +1,4 @@
-"""Automatic calibration: a weighted mean of maps, by how well each predicts rows left out."""
+"""Automatic calibration: a weighted mean of maps, by how well each predicts held-out rows."""
 
 from __future__ import annotations
 
@@ -57,10 +57,10 @@ SHAPES = {
     "isotonic": Candidate(Isotonic(min_samples=20), "isotonic", 11.25, bends=6),
     "isotonic-100": Candidate(Isotonic(min_samples=100), "isotonic-100", 9.0, bends=6),
 }
-"""Judged half by their loss on rows left out, half by tests of how the truth bends; both against the best line."""
+"""Judged half by their loss on held-out rows, half by tests of how the truth bends; both against the best line."""
 OWN_HANDICAP, OWN_BENDS = 7.5, 2
 MOST_BENDS, ENOUGH = 6, 30.0
-"""Bends that are tested; and half squared standard errors beyond which the truth is no line, and rows left out say what it is."""
+"""Bends that are tested; and half squared standard errors beyond which the truth is no line, and held-out rows say what it is."""
 MOST_MEMBERS, LEAST_WEIGHT = 3, 0.02
 REPEATS, MANY_ROWS = 3, 20_000
 """Draws of the validation folds, and the rows beyond which one draw is as good."""
@@ -72,7 +72,7 @@ FLAT = 0.01
 
 @dataclass(frozen=True)
 class Trial:
-    """What one candidate would have lost on rows left out.
+    """What one candidate would have lost on held-out rows.
 
     Parameters
     ----------
@@ -102,15 +102,15 @@ class Trial:
 class Auto(BaseEstimator):  # type: ignore[misc]
     r"""Combine maps: a candidate's weight is :math:`\propto e^{-c}`, c how far it is behind in half squared standard errors.
 
-    The model left alone, one number for everyone, a shift, a slope about the average and the best line are compared by score
-    tests against the best line; other shapes half by their loss on rows left out against that of the line, in units of the noise,
+    The original prediction, a constant, a shift, a slope about the average and the best line are compared by score
+    tests against the best line; other shapes half by their loss on held-out rows against that of the line, in units of the noise,
     half by a score test of whether the truth bends away from the line at all. A wider class has a handicap. Weights below 2% are
     dropped, and at most three members remain. (Exponential weights as in Leung and Barron 2006, whose bound does not cover these
     candidates; benchmarks/auto.md has the measurements.)
 
     The map does not fall unless the effect does: a histogram may have a part only where the effect clearly drops from one bin to
     a later one. Where the best line falls by two standard errors, the map is a constant; ask for ``"linear"``, ``"platt"`` or
-    ``"histogram"`` by name to turn a ranking round.
+    ``"histogram"`` by name to reverse a ranking.
 
     Parameters
     ----------
@@ -240,8 +240,8 @@ class Auto(BaseEstimator):  # type: ignore[misc]
         trials = {trial.name: trial for trial in self.trials_}
         members = ", ".join(f"{name} {weight:.0%}" for name, weight in self.weights_.items())
         self.reason_ = (
-            f"Weights: {members}. On {seen.rows:,} rows left out, the model left alone would have lost "
-            f"{trials['identity'].in_words()} than this map, the same number for everybody {trials['constant'].in_words()}."
+            f"Weights: {members}. On {seen.rows:,} held-out rows the original predictions would have lost "
+            f"{trials['identity'].in_words()} than this map, a constant effect {trials['constant'].in_words()}."
         )
 
 

@@ -36,7 +36,7 @@ class BoostedMulticalibrator(BaseEstimator):  # type: ignore[misc]
     max_leaf_nodes : int, default 8
     min_samples_leaf : int, default 50
     folds : int, default 3
-        One of so many parts of the rows (clusters) is held out to decide on the number of steps.
+        One of this many parts of the rows (clusters) is held out to choose the number of steps.
     random_state : int, default 0
 
     Attributes
@@ -88,7 +88,7 @@ class BoostedMulticalibrator(BaseEstimator):  # type: ignore[misc]
         require_quadratic(values, loss)
         if not (loss.mass[loss.weight > 0] > 0).all():
             raise OrthocalError(
-                "Boosting must have a positive mass in every row; this ratio effect has not. Name subgroups: Multicalibrator."
+                "Boosting must have a positive mass in every row; this ratio effect does not. Name subgroups: Multicalibrator."
             )
         features, self._encoding = _features(X, values)
         learning, held = _sides(values, loss, self.folds, self.random_state)
@@ -134,7 +134,7 @@ def _features(X: Any, prediction: Floats, like: Encoding | None = None) -> tuple
 
 
 def _sides(prediction: Floats, loss: Loss, folds: int, seed: int) -> tuple[Integers, Integers]:
-    """Return rows to learn steps on, and rows to decide on their number; clusters are whole, and order has no say."""
+    """Return rows to learn steps on, and rows to decide on their number; clusters are whole, and order does not matter."""
     order = value_order(prediction, loss)
     order = order[loss.weight[order] > 0]
     fold = validation_folds(loss[order], folds, seed)

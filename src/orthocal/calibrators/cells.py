@@ -118,7 +118,7 @@ def _values(name: str, given: Any, n: int) -> tuple[Any, ...]:
     labels = as_groups(given, f"groups[{name!r}]", n)
     if labels.dtype.kind not in "fiubU":
         raise OrthocalError(
-            f"`groups[{shown(name)}]` must hold text, truth values or numbers; it holds {labels.dtype}. Make it text first."
+            f"`groups[{shown(name)}]` must hold text, booleans or numbers; it holds {labels.dtype}. Convert it to text first."
         )
     found = np.unique(labels[is_known(labels)])
     if not name or not 1 <= len(found) <= MOST_GROUPS:

@@ -42,7 +42,7 @@ def line_evidence(prediction: Floats, loss: Loss) -> Evidence:
     """Return how far each line is behind the best line.
 
     A line that leaves a direction free has no evidence against it there: the shift is tested for its slope, a slope about the
-    average for its level, the model left alone for both (scores at the line, variances robust to heteroskedastic noise and
+    average for its height, the original prediction for both (scores at the line, variances robust to heteroskedastic noise and
     clusters). The direction of the slope is orthogonal to that of the average.
     """
     centred = prediction - middle_of(prediction, loss)

@@ -91,7 +91,7 @@ class JointCalibrator(BaseEstimator):  # type: ignore[misc]
         prediction, and on the mean of the others. "auto" is a weighted mean of them all: the more numbers a class learns, the
         more the data must speak for it, as in `Auto`.
     decisions : bool, default False
-        Add shifts where an arm wins, so that the gain promised for the chosen arm is the gain delivered (decision calibration).
+        Add shifts where an arm wins, so that the gain predicted for the chosen arm is the gain delivered (decision calibration).
     costs : array of shape (arms,), optional
         What each arm costs, where decisions depend on it.
     rounds : int, default 3

@@ -47,7 +47,7 @@ def value_order(prediction: Floats, loss: Loss) -> Integers:
 
 
 def value_columns(prediction: Floats, loss: Loss) -> list[Floats]:
-    """Return what a row's loss is made of: numerator, denominator, ...; of an own kind, what it says at the prediction."""
+    """Return what a row's loss is made of: numerator, denominator, ...; of a custom loss, what it says at the prediction."""
     columns: list[Floats] = list(columns_of(loss).values()) if is_dataclass(loss) else []
     return columns or [loss.derivative(prediction), loss.value(prediction), loss.weight]
 

@@ -1,4 +1,4 @@
-"""Lines: the prediction as it is, one number for everybody, a shift, the best line, and lines that may not fall."""
+"""Lines: the prediction as it is, a constant, a shift, the best line, and lines that may not fall."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ class Identity(BaseEstimator):  # type: ignore[misc]
 
 
 class Constant(BaseEstimator):  # type: ignore[misc]
-    """Predict the same for everybody: the average effect, or the quantile or expectile of all outcomes together.
+    """Predict the same for everyone: the average effect, or the quantile or expectile of all outcomes together.
 
     Calibrated, and without any ranking: right where predictions carry no information about who gains more.
 

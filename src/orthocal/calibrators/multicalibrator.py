@@ -26,7 +26,7 @@ MOST_STEPS = 10_000
 
 
 class Multicalibrator(BaseEstimator):  # type: ignore[misc]
-    r"""Fit shifts of groups and bins of the prediction until none is off by more than its tolerance (multicalibration).
+    r"""Fit shifts of groups and bins of the prediction until no cell is miscalibrated beyond its tolerance (multicalibration).
 
     After Hebert-Johnson and others (2018). A *cell* is a group, or a group and a bin of the current prediction. With
     :math:`\bar r_c` its mean residual and :math:`s_c` its share of the mass, adding :math:`\bar r_c` on the cell lowers the mean

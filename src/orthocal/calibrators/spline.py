@@ -79,7 +79,7 @@ class Spline(BaseEstimator):  # type: ignore[misc]
         return self.map_.predict(prediction)
 
     def _chosen(self, rows: _Basis, penalty: Floats, loss: Loss) -> float:
-        """The smoothing with the least loss on rows left out."""
+        """The smoothing with the least loss on held-out rows."""
         candidates = tuple(SMOOTHINGS if self.smoothings is None else self.smoothings)
         if len(candidates) == 1 or len(loss) < 2 * self.folds:
             return float(candidates[0])

@@ -49,4 +49,4 @@ def audit(options: AuditOptions) -> None:
 def _require_unused(options: Options) -> None:
     for name in UNUSED:
         if getattr(options, name):
-            raise OrthocalError(f"`--{name.replace('_', '-')}` must be left out of audit, which has no use for it.")
+            raise OrthocalError(f"`--{name.replace('_', '-')}` does not apply to audit; leave it out.")

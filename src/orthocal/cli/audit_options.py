@@ -14,6 +14,9 @@ class AuditOptions(Options):
     within: Within = None
     discover: Annotated[
         bool,
-        option("--discover", "Find subgroups on half of the rows, by --within or all covariates; test on the others."),
+        option(
+            "--discover",
+            "Search for subgroups on half of the rows, by --within or all covariates; test on the other half.",
+        ),
     ] = False
     out: Out = Path("orthocal-audit")

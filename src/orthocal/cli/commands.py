@@ -101,7 +101,7 @@ def calibrate(options: CalibrateOptions) -> None:
     with source.running():
         words = {
             **plan_of(study, options, source, 1 + options.redraws),
-            **({} if options.within is None else {"subgroups put right": options.within}),
+            **({} if options.within is None else {"subgroups corrected": options.within}),
             **words_of_map(options.method, study.rows.counted(holdout), holdout),
         }
         if announced({**words, "output": str(options.out)}, options.dry_run, as_json):
@@ -203,7 +203,7 @@ def by_of(options: Options) -> list[str] | None:
 
 
 def within_of(text: str | None, there: Sequence[str]) -> list[str | list[str]] | None:
-    """Return columns of subgroups that were given by comma; those joined by a colon mean their intersections."""
+    """Return columns of subgroups that were given comma-separated; those joined by a colon mean their intersections."""
     if text is None:
         return None
     return [name if name in there or ":" not in name else name.split(":") for name in split_names(text)]

@@ -71,7 +71,7 @@ def policy(options: PolicyOptions) -> None:
 
 
 class Task(NamedTuple):
-    """What a command does: the files it writes, options it has no use for, and how it checks, answers and writes."""
+    """What a command does: the files it writes, options it does not use, and how it checks, answers and writes."""
 
     command: str
     names: tuple[str, ...]
@@ -86,9 +86,7 @@ def _run(options: Any, job: Task) -> None:
     require_prediction(options)
     for name in ("redraws", "fail_if", "since", *job.unused):
         if getattr(options, name):
-            raise OrthocalError(
-                f"`--{name.replace('_', '-')}` must be left out of {job.command}, which has no use for it."
-            )
+            raise OrthocalError(f"`--{name.replace('_', '-')}` does not apply to {job.command}; leave it out.")
     holdout, source = number_or_name(options.holdout), source_of(options)
     results = Results(options.out, job.command, job.names, tuple(source.files))
     results.require_free()

@@ -28,7 +28,8 @@ class PolicyOptions(Options):
     ] = None  # type: ignore[assignment]
     budget: Annotated[float | None, option("--budget", "Mean cost per person that may be spent.", RULES)] = None
     spend: Annotated[
-        str | None, option("--spend", "Column of what was really spent on each person: for the return on it.", RULES)
+        str | None,
+        option("--spend", "Column of what was actually spent on each person, for the return on spend.", RULES),
     ] = None
     method: Method = "auto"
     holdout: Holdout = "0.3"

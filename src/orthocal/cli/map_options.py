@@ -45,7 +45,7 @@ class ExportOptions:
     ] = None
     dialect: Annotated[
         str | None,
-        option("--dialect", "Of your SQL: duckdb, postgres, bigquery, snowflake, spark, mysql or sqlite."),
+        option("--dialect", "SQL dialect: duckdb, postgres, bigquery, snowflake, spark, mysql or sqlite."),
     ] = None
     quote: Annotated[
         str | None,

@@ -45,16 +45,18 @@ Holdout = Annotated[
     str, option("--holdout", "Share of rows kept for the verdict, or a column of 1 and 0; 0 turns it off.")
 ]
 TextEncoding = Annotated[
-    str | None, option("--encoding", "Of a CSV table that is not UTF-8 and does not say so, such as latin-1.")
+    str | None, option("--encoding", "Encoding of a CSV table that is not UTF-8, such as latin-1.")
 ]
 Within = Annotated[
     str | None,
-    option("--within", "Columns of subgroups by comma, of numbers ranges; sex:age means their intersections.", COLUMNS),
+    option(
+        "--within",
+        "Columns of subgroups, comma-separated; numbers become ranges, sex:age means intersections.",
+        COLUMNS,
+    ),
 ]
 Seed = Annotated[int, option("--seed", "Seed of folds and learners.", LEARNING)]
-Jobs = Annotated[
-    int, option("--jobs", "Learner fits, or processes of Dask, that run at once; -1 for all cores.", LEARNING)
-]
+Jobs = Annotated[int, option("--jobs", "Learner fits, or Dask processes, in parallel; -1 for all cores.", LEARNING)]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -80,12 +82,12 @@ class Options:
         str | None,
         option(
             "--covariates",
-            "Columns measured before treatment, by comma; all for every column without another part; none with a known "
+            "Columns measured before treatment, comma-separated; all: every column without another role; none: with a known "
             "propensity. Never guessed.",
         ),
     ] = None
     exclude: Annotated[
-        str | None, option("--exclude", "Columns that are no covariates, by comma; all others are.", COLUMNS)
+        str | None, option("--exclude", "Columns that are not covariates, comma-separated; all others are.", COLUMNS)
     ] = None
     event: Annotated[
         str | None,
@@ -106,13 +108,15 @@ class Options:
     ] = None
     weight: Annotated[str | None, option("--weight", "Column of sample weights.", COLUMNS)] = None
     groups: Annotated[str | None, option("--groups", "Column of clusters, which are kept whole.", COLUMNS)] = None
-    by: Annotated[str | None, option("--by", "Columns of subgroups to judge apart, by comma.", COLUMNS)] = None
+    by: Annotated[str | None, option("--by", "Columns of subgroups to judge separately, comma-separated.", COLUMNS)] = (
+        None
+    )
     key: Annotated[
         str | None,
-        option("--key", "Column that tells rows apart, by which folds are drawn; their contents if left out.", COLUMNS),
+        option("--key", "Column that identifies rows, by which folds are drawn; their contents if left out.", COLUMNS),
     ] = None
     drop_missing: Annotated[
-        bool, option("--drop-missing", "Leave out rows in which a needed value is missing, and say how many.", COLUMNS)
+        bool, option("--drop-missing", "Drop rows with missing values in needed columns, and say how many.", COLUMNS)
     ] = False
     effect: Annotated[str, option("--effect", f"{_names('effects', 'EFFECTS')}.")] = "cate"
     arm: Annotated[
@@ -130,17 +134,17 @@ class Options:
         float | None, option("--quantile", "Which quantile (effect quantile); 0.5 if left out.", EFFECT)
     ] = None
     tail: Annotated[
-        float | None, option("--tail", "Share of the largest outcomes (effect cvar); 0.1 if left out.", EFFECT)
+        float | None, option("--tail", "Share of outcomes in the upper tail (effect cvar); 0.1 if left out.", EFFECT)
     ] = None
     expectile: Annotated[
         float | None, option("--expectile", "Which expectile (effect expectile); 0.5 if left out.", EFFECT)
     ] = None
-    time: Annotated[
-        float | None, option("--time", "Time to survive, in the unit of the outcome (effect survival).", EFFECT)
-    ] = None
-    horizon: Annotated[float | None, option("--horizon", "Time up to which time is counted (effect rmst).", EFFECT)] = (
+    time: Annotated[float | None, option("--time", "Time at which survival is compared (effect survival).", EFFECT)] = (
         None
     )
+    horizon: Annotated[
+        float | None, option("--horizon", "Horizon of the restricted mean time (effect rmst).", EFFECT)
+    ] = None
     target: Annotated[str | None, option("--target", "population or compliers (effect late).", EFFECT)] = None
     correction: Annotated[
         str | None, option("--correction", "gaussian, shift or riesz (effect derivative).", EFFECT)
@@ -168,11 +172,10 @@ class Options:
     ] = None
     folds: Annotated[str, option("--folds", "Folds of cross-fitting: a number, or a column of labels.", LEARNING)] = "5"
     redraws: Annotated[
-        int, option("--redraws", "Draw the folds so many times more, to show how the error moves.", LEARNING)
+        int,
+        option("--redraws", "Repeat with this many other draws of the folds, to show how the error varies.", LEARNING),
     ] = 0
-    clip: Annotated[float, option("--clip", "Fitted propensities are kept between this and 1 less it.", LEARNING)] = (
-        0.01
-    )
+    clip: Annotated[float, option("--clip", "Fitted propensities are clipped to [CLIP, 1 - CLIP].", LEARNING)] = 0.01
     seed: Seed = 0
     jobs: Jobs = -1
     engine: Annotated[str, option("--engine", "memory, local or dask; auto: local where files are large.")] = "auto"
@@ -223,7 +226,7 @@ class CalibrateOptions(Options):
     prediction: Prediction = None
     method: Method = "auto"
     decisions: Annotated[
-        bool, option("--decisions", "Several arms: calibrate the gain promised for the arm that is chosen, too.")
+        bool, option("--decisions", "Several arms: also calibrate the gain predicted for the chosen arm.")
     ] = False
     holdout: Holdout = "0.3"
     within: Within = None
@@ -233,7 +236,9 @@ class CalibrateOptions(Options):
 class AssessOptions(Options):
     """Judge one or more columns of predicted effects."""
 
-    sensitivity: Annotated[bool, option("--sensitivity", "Say what unmeasured confounding could change.")] = False
+    sensitivity: Annotated[
+        bool, option("--sensitivity", "Add an analysis of sensitivity to unmeasured confounding.")
+    ] = False
     out: Out = Path("orthocal-assess")
 
 
@@ -257,7 +262,7 @@ class ReproduceOptions:
     name: Annotated[str, typer.Argument(metavar="EXPERIMENT", help="401k, quantile or acic.", show_default=False)]
     repeats: Annotated[int | None, option("--repeats", "Repetitions; the experiment's own number if left out.")] = None
     learners: Annotated[
-        str | None, option("--learners", "Size of the trees: large, shallow or default, several by comma.")
+        str | None, option("--learners", "Size of the trees: large, shallow or default, comma-separated.")
     ] = None
     seed: Seed = 0
     jobs: Jobs = -1

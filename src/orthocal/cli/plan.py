@@ -141,11 +141,12 @@ def words_of_learning(study: Study, options: Options, draws: int) -> dict[str, s
     learnt, given = study.rows.engine.to_learn
     folds = options.folds if whole_or_name(options.folds) != options.folds else f"those of column {options.folds}"
     count = len(learnt) * (study.folds if isinstance(study.folds, int) else 1) * draws
-    fits = f", draws of them {draws}: {count} learner fits" if isinstance(study.folds, int) else ""
+    often = "once" if draws == 1 else f"{draws} times"
+    fits = f", drawn {often}: {count} learner fits" if isinstance(study.folds, int) else ""
     return {
         "learners": _learners(learnt, given, options.learner),
         "folds": f"{folds}{fits}",
-        "clip": f"fitted propensities are kept inside [{options.clip:g}, {1 - options.clip:g}]",
+        "clip": f"fitted propensities are clipped to [{options.clip:g}, {1 - options.clip:g}]",
         "seed": str(options.seed),
     }
 
@@ -206,7 +207,7 @@ def _listed(names: Sequence[str]) -> str:
 
 
 def split_names(text: str) -> list[str]:
-    """Return names that were given by comma, with or without spaces."""
+    """Return comma-separated names, with or without spaces."""
     return [name.strip() for name in text.split(",")]
 
 
@@ -236,7 +237,7 @@ def is_old_level(options: Options) -> bool:
 
 
 def effect_of(options: Options, kind: DataType) -> Any:
-    """Return the effect with the settings that were given; one it has no use for is an error."""
+    """Return the effect with the settings that were given; one it does not use is an error."""
     require_one_of(options.effect, EFFECTS, "effect")
     known = [one.name for one in fields(EFFECTS[options.effect])]
     given = options.of(EFFECT)

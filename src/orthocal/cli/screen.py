@@ -43,7 +43,7 @@ def unexpected(error: Exception, *, debug: bool) -> str:
     said = f"Failed: {type(error).__name__}: {first_words(error)}"
     if debug:
         return "".join(traceback.format_exception(error)) + said
-    return f"{said} This is a fault of orthocal: please report it where you got it from, with what --debug prints."
+    return f"{said} This is a bug in orthocal: please report it, with what --debug prints."
 
 
 def show_warning(message: Warning | str, *_: Any) -> None:

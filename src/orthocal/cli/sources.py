@@ -200,7 +200,7 @@ def require_apart(data: str, out: Path) -> None:
 
 
 def words_of_partitions(study: Study, rows: int) -> dict[str, str]:
-    """Say how rows in partitions are told apart, what is learnt on a sample, and what is put on a grid."""
+    """Say how rows in partitions are identified, what is learnt on a sample, and what is put on a grid."""
     from orthocal.engines.partitioned.grid_cells import CELLS
 
     roles, sample = study.roles, min(study.rows.engine.recipe.sample, rows)
@@ -228,9 +228,7 @@ class DaskSource:
         require_installed()
         self.options, self.scheduler = options, options.of(ENGINE).get("scheduler")
         if self.scheduler is not None and options.jobs != -1:
-            raise OrthocalError(
-                "`--jobs` must be left out with `--scheduler`, whose workers are counted where they start."
-            )
+            raise OrthocalError("`--jobs` must be left out with `--scheduler`, which decides the number of workers.")
         if options.encoding is not None:
             raise OrthocalError(
                 f"`--encoding` must be left out with `--engine dask`, which reads UTF-8; it is {shown(options.encoding)}."

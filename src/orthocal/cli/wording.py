@@ -22,7 +22,7 @@ PHRASES: tuple[tuple[str, Any], ...] = (
     (r"predictions=\[\.\.\.\]", "--prediction"),
     (r"as in CATE\(arm=\.\.\., control=\.\.\.\)", "with --arm and --control"),
     (r"Pass (\w+)=\.\.\.", lambda found: f"Pass --{OTHER_NAMES.get(found[1], found[1])}."),
-    (r"`nuisances` has no use for '(\w+)'", lambda found: f"`--{found[1].replace('_', '-')}` has no use here"),
+    (r"`nuisances` does not know '(\w+)'", lambda found: f"`--{found[1].replace('_', '-')}` does not apply here"),
 )
 """What the library says to who writes Python, and how that is said here."""
 

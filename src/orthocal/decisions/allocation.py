@@ -32,7 +32,7 @@ class Steps(NamedTuple):
 
     @property
     def ends(self) -> Integers:
-        """Place of the last step of each block: steps with the same ratio are one block, so that row order has no say."""
+        """Place of the last step of each block: steps with the same ratio are one block, so that row order does not matter."""
         last = np.ones(len(self.ratio), dtype=bool)
         np.not_equal(self.ratio[1:], self.ratio[:-1], out=last[:-1])
         return np.flatnonzero(last).astype(np.int64, copy=False)

@@ -55,7 +55,7 @@ class Ladder:
 
 
 def ladder_of(steps: Steps, people: People) -> Ladder:
-    """Return the steps of a rule with their costs, estimated and promised gains, who is treated, and what is spent."""
+    """Return the steps of a rule with their costs, estimated and predicted gains, who is treated, and what is spent."""
     columns = {"cost": steps.cost, "gain": step_values(people.gains, steps), "promised": steps.gain}
     columns["treated"] = (steps.previous == 0).astype(np.float64)
     if people.spend is not None:

@@ -182,7 +182,7 @@ def require_budget(budget: float, people: People) -> None:
 
 
 def require_spendable(budget: float, most: float) -> None:
-    """A budget can be spent: it is a number of at least 0 and at most what the dearest arm for everyone costs."""
+    """A budget can be spent: it is a number of at least 0 and at most what the most expensive arm for everyone costs."""
     if not (is_number(budget) and budget >= 0):
         raise OrthocalError(
             f"`budget` must be a number of at least 0, the mean cost per person; it is {shown(budget)}."
@@ -193,7 +193,7 @@ def require_spendable(budget: float, most: float) -> None:
         )
     if budget > most * (1 + ROUNDING):
         raise OrthocalError(
-            f"`budget` must not exceed {most:.6g}, the mean cost per person of giving everyone the dearest arm; it is {budget}. "
+            f"`budget` must not exceed {most:.6g}, the mean cost of giving everyone the most expensive arm; it is {budget}. "
             "Leave it out if there is no limit."
         )
 

@@ -93,7 +93,7 @@ class BudgetCurve:
         Mean cost per person.
     rules : dict of str to dict of str to array
         For each prediction gain (estimated, per person), standard_error, lower and upper (pointwise interval), band_lower and
-        band_upper (holds at all budgets at once), predicted (the promised gain) and share_treated.
+        band_upper (holds at all budgets at once), predicted (the predicted gain) and share_treated.
     differences : dict of str to dict of str to array
         For each pair "b - a" the same of the difference in gain, paired.
     blankets : dict of str to array

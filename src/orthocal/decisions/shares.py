@@ -18,7 +18,7 @@ def top_share_table(
 
     Everyone is considered with the arm that promises most: the largest predicted gain less cost, or per cost with `by_ratio`
     (within a budget). People come in the order of predicted gain per cost, or of predicted gain where nothing costs anything.
-    People who are tied are in the same bin, so that the order of the rows has no say.
+    People who are tied are in the same bin, so that the order of the rows does not matter.
 
     Parameters
     ----------

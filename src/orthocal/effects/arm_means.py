@@ -43,7 +43,7 @@ class ArmMeans:
 
     equivariance: ClassVar[Equivariance] = DIFFERENCE
     words: ClassVar[Words] = Words(
-        "The average effect of each arm against the control among people alike in the covariates, E[Y(k) - Y(control) | X].",
+        "The average effect of each arm against the control among people with the same covariates, E[Y(k) - Y(control) | X].",
         "squared loss on chi_k - chi_control, chi_k = mu_k + 1{a = k}/pi_k (y - mu_k)",
     )
     arms: tuple[Any, ...]

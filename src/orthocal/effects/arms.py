@@ -1,4 +1,4 @@
-"""What effects of a treatment with levels have in common."""
+"""What effects of a treatment with arms have in common."""
 
 from __future__ import annotations
 
@@ -18,14 +18,14 @@ from orthocal.observations import Observations
 
 
 def doubly_robust_mean(y: Floats, got: Booleans, pi: Floats, mu: Floats) -> Floats:
-    r"""Pseudo-outcome of the mean outcome under one level, :math:`\mu + \frac{1\{got\}}{\pi}(y - \mu)` (mathematics 3.1)."""
+    r"""Pseudo-outcome of the mean outcome under one arm, :math:`\mu + \frac{1\{got\}}{\pi}(y - \mu)` (mathematics 3.1)."""
     return mu + got / pi * (y - mu)
 
 
 def pseudo_outcome(
     y: Floats, treated: Booleans, control: Booleans, pi1: Floats, pi0: Floats, mu1: Floats, mu0: Floats
 ) -> Floats:
-    r"""Doubly robust pseudo-outcome of a contrast of two levels; two arms have :math:`\pi_0 = 1 - \pi_1` (mathematics 3.1).
+    r"""Doubly robust pseudo-outcome of a contrast of two arms; two arms have :math:`\pi_0 = 1 - \pi_1` (mathematics 3.1).
 
     .. math:: \chi = \mu_1 - \mu_0 + \frac{1\{a = 1\}}{\pi_1}(y - \mu_1) - \frac{1\{a = 0\}}{\pi_0}(y - \mu_0)
     """
@@ -42,10 +42,10 @@ def is_binary(outcome: Floats) -> bool:
 
 
 def require_levels(treatment: Labels, *levels: tuple[str, Any]) -> None:
-    """The treatment varies, and the levels that are asked for occur and differ."""
+    """The treatment varies, and the values that are asked for occur and differ."""
     if (treatment == treatment[0]).all():  # which is faster to see than all levels
         raise OrthocalError(
-            f"The treatment must have at least two levels; every row is {shown(treatment[:1].tolist()[0])}. "
+            f"The treatment must have at least two values; every row is {shown(treatment[:1].tolist()[0])}. "
             "Add rows of the other arm."
         )
     for name, level in levels:
@@ -55,7 +55,7 @@ def require_levels(treatment: Labels, *levels: tuple[str, Any]) -> None:
 
 
 def strata_of(treatment: Labels, *levels: Any) -> Labels:
-    """Return 0, 1, ... for the levels that count, and one stratum for all others."""
+    """Return 0, 1, ... for the values that count, and one stratum for all others."""
     strata = np.full(len(treatment), OTHER)
     for j, level in enumerate(levels):
         strata[treatment == level] = j
@@ -84,7 +84,7 @@ def propensity_nuisance(got: Booleans, name: str = "propensity") -> Nuisance:
 
 
 def propensities(treated: Booleans, control: Booleans) -> list[Nuisance]:
-    """Return the propensity to learn, and the control's own when some rows have neither level."""
+    """Return the propensity to learn, and the control's own when some rows have neither arm."""
     learnt = [propensity_nuisance(treated)]
     if not (treated | control).all():
         learnt.append(propensity_nuisance(control, "propensity_control"))
@@ -92,7 +92,7 @@ def propensities(treated: Booleans, control: Booleans) -> list[Nuisance]:
 
 
 def both_propensities(fitted: Fitted) -> tuple[Floats, Floats]:
-    """Return the propensities of arm and control, which add to one when there are no other levels."""
+    """Return the propensities of arm and control, which add to one when there are no other arms."""
     propensity = fitted["propensity"]
     control = fitted.values.get("propensity_control", 1 - propensity)
     given = {"propensity", "propensity_control"} - set(fitted.clipped)

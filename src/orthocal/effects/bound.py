@@ -44,7 +44,7 @@ class BoundedCATE:
         :math:`\Lambda \ge 1`; at 1 both ends are the CATE.
     side : "upper" or "lower"
     arm, control : object
-        The two treatment levels that are compared.
+        The two values of the treatment that are compared.
 
     Examples
     --------
@@ -61,11 +61,11 @@ class BoundedCATE:
 
     equivariance: ClassVar[Equivariance] = DIFFERENCE
     words: ClassVar[Words] = Words(
-        "The largest (smallest) effect among people alike in the covariates that unmeasured confounding of this strength allows.",
+        "The largest (smallest) effect among people with the same covariates under unmeasured confounding of this strength.",
         "squared loss on psi1 - psi0, psi = 1{arm} y + 1{not arm} rho + 1{arm} (1 - pi)/pi (H - rho), H = y/L + (1 - 1/L) T, T "
         "the mean beyond the quantile at L/(L + 1), rho the mean of H",
         "Whatever was not measured changes nobody's odds of treatment by more than the factor L, and everyone could have had "
-        "either level.",
+        "either arm.",
     )
     strength: float = 2.0
     side: str = "upper"
@@ -142,7 +142,7 @@ def tail_parts(values: Mapping[str, Any], name: str, tail: Tail) -> tuple[Floats
 
 
 def sharp_mean(y: Floats, got: Booleans, pi: Floats, mu: Floats, parts: tuple[Floats, Floats], tail: Tail) -> Floats:
-    r"""Pseudo-outcome of the largest (smallest) mean outcome under one level (Dorn, Guo and Kallus 2024).
+    r"""Pseudo-outcome of the largest (smallest) mean outcome under one arm (Dorn, Guo and Kallus 2024).
 
     .. math:: \psi = 1\{got\}\,y + 1\{not\}\,\rho + 1\{got\}\frac{1 - \pi}{\pi}(H - \rho), \quad
               H = \frac{y}{\Lambda} + \Big(1 - \frac1\Lambda\Big)\Big[q \pm \frac{(\pm(y - q))_+}{1 - \kappa}\Big]

@@ -31,13 +31,13 @@ class CATE:
     r"""The average effect :math:`\theta_0(x) = E[Y(\text{arm}) - Y(\text{control}) \mid X = x]`.
 
     Identified when treatment is as good as random given the covariates (ignorability) and every row could have had either
-    level (overlap). The loss is squared loss on the doubly robust pseudo-outcome (mathematics 3.1), with bias of second
+    arm (overlap). The loss is squared loss on the doubly robust pseudo-outcome (mathematics 3.1), with bias of second
     order in the errors of propensity and outcome models, and exactly zero when the propensity is known.
 
     Parameters
     ----------
     arm, control : object
-        The two treatment levels that are compared. Rows with other values are kept: they add to what is known of the covariates.
+        The two values of the treatment that are compared. Rows with other values are kept: they inform the propensities.
 
     Examples
     --------
@@ -47,7 +47,7 @@ class CATE:
 
     equivariance: ClassVar[Equivariance] = DIFFERENCE
     words: ClassVar[Words] = Words(
-        "The average effect of the arm against the control among people alike in the covariates, E[Y(arm) - Y(control) | X].",
+        "The average effect of the arm against the control among people with the same covariates, E[Y(arm) - Y(control) | X].",
         "squared loss on chi = mu1 - mu0 + 1{arm}/pi1 (y - mu1) - 1{control}/pi0 (y - mu0)",
     )
     arm: Any = 1
@@ -58,7 +58,7 @@ class CATE:
         return strata_of(observations.treatment, self.arm, self.control)
 
     def nuisances(self, observations: Observations) -> list[Nuisance]:
-        """Propensity of the arm (and of the control when there are more than two levels), outcome in each."""
+        """Propensity of the arm (and of the control when there are more than two arms), outcome in each."""
         treatment, y = observations.treatment, observations.outcome
         require_levels(treatment, ("arm", self.arm), ("control", self.control))
         treated, control = treatment == self.arm, treatment == self.control

@@ -29,7 +29,7 @@ class CATT:
     Parameters
     ----------
     arm, control : object
-        The two treatment levels that are compared.
+        The two values of the treatment that are compared.
 
     Examples
     --------
@@ -47,7 +47,7 @@ class CATT:
     words: ClassVar[Words] = Words(
         "The average effect on those who got the arm, E[pi tau | prediction] / E[pi | prediction].",
         "ratio loss with numerator (1{arm} - 1{control} pi1/pi0) (y - mu0) and mass 1{arm}",
-        "Treatment is as good as random among people alike in the covariates, and whoever was treated could have been a control.",
+        "Treatment is as good as random among people with the same covariates, and all the treated could have been controls.",
     )
     arm: Any = 1
     control: Any = 0

@@ -23,7 +23,7 @@ from orthocal.nuisances.time_grid import CurveReader, Histories, SurvivalCurve, 
 from orthocal.observations import Observations
 
 WELL_FOLLOWED, MOST_LOST = 0.2, 0.05
-"""The chance of being followed to the horizon should be at least the first in all but the second share of rows."""
+"""The probability of being followed to the horizon should be at least the first in all but the second share of rows."""
 FEW = 50
 """Rows of an arm with an event, or without, that are too few to be spread over the folds in equal shares."""
 
@@ -45,7 +45,7 @@ class CensoredContrast:
     grid : int or sequence of float
         Number of grid times, or the times.
     min_followed : float
-        Fitted chances of not being censored are at least this.
+        Fitted probabilities of not being censored are at least this.
     """
 
     name: str
@@ -196,11 +196,11 @@ def require_follow_up(time: Floats, event: Booleans, horizon: float, name: str) 
         raise OrthocalError(f"`{name}` must be positive; it is {horizon:g}.")
     if not event.any():
         raise OrthocalError(
-            "`event` must be 1 somewhere; every row is 0 (censored). Check the coding: 1 means that the event was seen."
+            "`event` must be 1 somewhere; every row is 0 (censored). Check the coding: 1 means that the event was observed."
         )
     if time.max() < horizon:
         raise OrthocalError(
-            f"`{name}` must be a time to which somebody is followed; it is {horizon:g}, and the longest time is {time.max():g}."
+            f"`{name}` must be a time to which some row is followed; it is {horizon:g}, and the longest time is {time.max():g}."
         )
 
 
@@ -246,7 +246,7 @@ def with_follow_up(
     clipped = {name: float(np.mean(curve.moved)) for name, curve in own.items() if curve.moved is not None}
     lost = share_lost(list(own.values()), overlap.weight)
     notes = [
-        f"{lost[-1]:.1%} of rows have a chance below {WELL_FOLLOWED} of being followed to {contrast.horizon:g}",
+        f"{lost[-1]:.1%} of rows have a probability below {WELL_FOLLOWED} of being followed to {contrast.horizon:g}",
         *(
             f"{name} was kept at {contrast.min_followed:g} or more in {share:.1%} of rows"
             for name, share in clipped.items()
@@ -269,8 +269,8 @@ def _warn_of_follow_up(contrast: CensoredContrast, share: float, enough: Floats)
         else "no time on the grid would do: get longer follow-up"
     )
     warnings.warn(
-        f"The chance of being followed to {contrast.name}={contrast.horizon:g} is below {WELL_FOLLOWED} in {share:.1%} of rows: "
-        f"the effect there rests on a few rows with large weights. Choose an earlier time; {way_out}.",
+        f"The probability of being followed to {contrast.name}={contrast.horizon:g} is below {WELL_FOLLOWED} in {share:.1%} of "
+        f"rows: the effect there rests on a few rows with large weights. Choose an earlier time; {way_out}.",
         OverlapWarning,
         stacklevel=4,
     )

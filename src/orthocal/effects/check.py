@@ -1,4 +1,4 @@
-"""check_orthogonality: does an effect's loss really shrug off errors in its nuisances?"""
+"""check_orthogonality: is an effect's loss insensitive, to first order, to errors in its nuisances?"""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Own effects by their formula."""
+"""Custom effects, by their formula."""
 
 from __future__ import annotations
 
@@ -18,10 +18,10 @@ from orthocal.observations import Observations
 
 @dataclass(frozen=True)
 class PseudoOutcome:
-    r"""An own effect with a universally orthogonal loss: squared loss on :math:`\chi = m(g; z) + \text{correction}(g; z)`.
+    r"""A custom effect with a universally orthogonal loss: squared loss on :math:`\chi = m(g; z) + \text{correction}(g; z)`.
 
-    The correction is the Riesz representer of m times the residual of the regression m contains (mathematics 3.12). Whether it
-    is right, unbiasedness cannot tell; `check_orthogonality` can.
+    The correction is the Riesz representer of m times the residual of the regression m contains (mathematics 3.12). Being
+    unbiased does not show that it is right; `check_orthogonality` does.
 
     Parameters
     ----------
@@ -49,7 +49,7 @@ class PseudoOutcome:
     """
 
     words: ClassVar[Words] = Words(
-        "An effect of the user's own.",
+        "A custom effect.",
         "squared loss on m + correction, both as the user defines them",
         "Those of the user's effect.",
     )
@@ -61,7 +61,7 @@ class PseudoOutcome:
     sums: Callable[[Observations, Fitted], Mapping[str, Any]] | None = None
 
     def strata(self, observations: Observations) -> Labels:
-        """Treatment levels, unless told otherwise."""
+        """The treatment, unless `stratify` was given."""
         return observations.treatment if self.stratify is None else np.asarray(self.stratify(observations))
 
     def loss(self, observations: Observations, fitted: Fitted) -> Loss:

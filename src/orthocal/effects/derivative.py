@@ -54,9 +54,9 @@ class CausalDerivative:
 
     equivariance: ClassVar[Equivariance] = DIFFERENCE
     words: ClassVar[Words] = Words(
-        "The average change of the outcome for a little more treatment among people alike in the covariates.",
+        "The average change of the outcome for a little more treatment among people with the same covariates.",
         "squared loss on chi = d mu/da + zeta (y - mu), zeta the balanced correction for the distribution of the treatment",
-        "Treatment is as good as random among people alike in the covariates, and its density vanishes at the ends of its range.",
+        "Treatment is as good as random among people with the same covariates, and its density is 0 at the ends of its range.",
     )
     correction: str = "gaussian"
     step: float | None = None
@@ -154,7 +154,7 @@ def _warn_at_the_ends(treatment: Floats) -> None:
         if share > MOST_AT_END:
             warnings.warn(
                 f"{share:.1%} of rows lie in the {end} {END_SHARE:.0%} of the treatment's range: its density does not vanish at "
-                "that end, so the derivative's estimate has a boundary term. Drop the ends, or compare levels by effect='cate'.",
+                "that end, so the derivative's estimate has a boundary term. Drop the ends, or compare values by effect='cate'.",
                 OverlapWarning,
                 stacklevel=3,
             )

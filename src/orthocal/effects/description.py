@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 
 IGNORABILITY = (
-    "Treatment is as good as random among people alike in the covariates, and each of them could have had either level."
+    "Treatment is as good as random among people with the same covariates, and each of them could have had either arm."
 )
 
 
@@ -90,7 +90,7 @@ def stamped(
     recipe: Recipe,
     rows: int,
 ) -> Loss:
-    """Return the loss with its origin written on it; an own loss that has no place for one stays as it is."""
+    """Return the loss with its origin written on it; a custom loss that has no place for one stays as it is."""
     if not hasattr(loss, "origin"):
         return loss
     learners = choose_learners(wanted, recipe.learners) if to_learn(wanted, known) else {}

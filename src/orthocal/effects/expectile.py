@@ -45,8 +45,8 @@ class ExpectileUnderTreatment:
 
     equivariance: ClassVar[Equivariance] = LOCATION
     words: ClassVar[Words] = Words(
-        "The expectile of the outcome under the arm among people alike in the covariates.",
-        "expectile loss with inverse propensity weights, corrected by (1{arm}/pi - 1) times the mean score at the level judged",
+        "The expectile of the outcome under the arm among people with the same covariates.",
+        "expectile loss with inverse propensity weights, corrected by (1{arm}/pi - 1) times the mean score at the value judged",
     )
     expectile: float = 0.5
     arm: Any = 1
@@ -73,7 +73,7 @@ class ExpectileUnderTreatment:
         return {"hajek": hajek_sums((observations.treatment == self.arm) / fitted["propensity"], observations, fitted)}
 
     def loss(self, observations: Observations, fitted: Fitted) -> Loss:
-        """Corrected expectile loss at the prediction; an array given for `below` is the mean score at that level."""
+        """Corrected expectile loss at the prediction; an array given for `below` is the mean score at that value."""
         level = level_judged(observations, "expectile")
         got, pi, weight = observations.treatment == self.arm, fitted["propensity"], observations.weight
         slope = weight * hajek(got / pi, observations, fitted)

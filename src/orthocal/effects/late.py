@@ -48,17 +48,17 @@ class LATE:
 
     equivariance: ClassVar[Equivariance] = DIFFERENCE
     words: ClassVar[Words] = Words(
-        "The average effect of treatment on compliers alike in the covariates: those whom the instrument moves.",
+        "The average effect of treatment on compliers with the same covariates: those whom the instrument moves.",
         "psi_V = E[V|z=1,x] - E[V|z=0,x] + (z/pi - (1-z)/(1-pi)) (V - E[V|z,x]) for V = Y and A; population: squared loss on "
         "chi = tau + (psi_Y - tau psi_A)/q with q the share of compliers; compliers: ratio loss psi_Y over psi_A",
-        "The instrument is as good as random among people alike in the covariates, moves the outcome through treatment only, "
+        "The instrument is as good as random among people with the same covariates, moves the outcome through treatment only, "
         "and moves treatment in one direction only.",
     )
     target: str = "population"
     min_first_stage: float = 0.05
 
     def strata(self, observations: Observations) -> Labels:
-        """Instrument levels."""
+        """The instrument."""
         return self._instrument(observations)
 
     def nuisances(self, observations: Observations) -> list[Nuisance]:
@@ -112,7 +112,7 @@ class LATE:
         return QuadraticLoss(weight * chi, weight, weight, observations.groups, overlap)
 
     def _contrasts(self, observations: Observations, fitted: Fitted) -> tuple[Floats, Floats]:
-        """The doubly robust contrast of outcome and of treatment between instrument levels, for each row."""
+        """The doubly robust contrast of outcome and of treatment between the values of the instrument, for each row."""
         has, pi = self._instrument(observations) == 1, fitted["instrument_propensity"]
         taken = observations.treatment.astype(float)
         return (

@@ -39,11 +39,11 @@ class OverlapCATE:
     words: ClassVar[Words] = Words(
         "The average effect weighted by overlap, E[pi (1 - pi) tau | prediction] / E[pi (1 - pi) | prediction].",
         "ratio loss with numerator (a - pi) (y - m) and mass (a - pi)^2, m the mean outcome over both arms",
-        "Treatment is as good as random among people alike in the covariates.",
+        "Treatment is as good as random among people with the same covariates.",
     )
 
     def strata(self, observations: Observations) -> Labels:
-        """Treatment levels."""
+        """The treatment."""
         return observations.treatment
 
     def nuisances(self, observations: Observations) -> list[Nuisance]:

@@ -31,8 +31,8 @@ class QuantileUnderTreatment:
     r"""The quantile :math:`\theta_0(x)` of the outcome under one arm: :math:`P(Y(\text{arm}) \le \theta_0(x) \mid X = x) = Q`.
 
     The loss is pinball loss with inverse propensity weights and a correction (mathematics 3.10; paper, equation of QUT). It is
-    orthogonal at the level where its nuisance F(level | x) is taken, so `prediction` must be given from the start; the
-    conditional distribution is learnt once, and `loss.at(prediction)` moves the level. Arms are calibrated one at a time: a
+    orthogonal at the value where its nuisance F(value | x) is taken, so `prediction` must be given from the start; the
+    conditional distribution is learnt once, and `loss.at(prediction)` moves that value. Arms are calibrated one at a time: a
     difference of two calibrated quantiles is not itself calibrated (mathematics 12.15). Assumptions as for the CATE.
 
     Parameters
@@ -55,7 +55,7 @@ class QuantileUnderTreatment:
 
     equivariance: ClassVar[Equivariance] = LOCATION
     words: ClassVar[Words] = Words(
-        "The quantile of the outcome under the arm among people alike in the covariates: the share Q of outcomes lies below it.",
+        "The quantile of the outcome under the arm among people with the same covariates: the share Q of outcomes lies below it.",
         "pinball loss with weights 1{arm}/pi, corrected by (1{arm}/pi - 1) (F - Q) v, F the share of outcomes below",
     )
     quantile: float = 0.5
@@ -148,6 +148,6 @@ def level_judged(observations: Observations, name: str) -> Floats:
     if observations.prediction is None:
         raise OrthocalError(
             f"Effect {shown(name)} must have a `prediction` before its loss can be built: a nuisance is taken at the "
-            "predicted level. Pass prediction=..."
+            "predicted value. Pass prediction=..."
         )
     return observations.prediction

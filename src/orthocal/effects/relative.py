@@ -24,7 +24,7 @@ class RelativeEffect:
     Parameters
     ----------
     arm, control : object
-        The two treatment levels that are compared.
+        The two values of the treatment that are compared.
 
     Examples
     --------

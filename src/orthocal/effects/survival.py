@@ -1,4 +1,4 @@
-"""Effects on times that may be censored: on the chance of surviving a time, and on the time lived up to a horizon."""
+"""Effects on censored times: on the probability of surviving a time, and on the time lived up to a horizon."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from orthocal.nuisances import Fitted, Nuisance
 from orthocal.observations import Observations
 
 INDEPENDENT_CENSORING = (
-    f"{IGNORABILITY} In either arm censoring is as good as random among people alike in the covariates, and each of them could "
+    f"{IGNORABILITY} In either arm censoring is as good as random among people with the same covariates, and each of them could "
     "have been followed to the horizon. Where other events end follow-up and are coded as censoring (competing risks), the "
     "effect is the one in a world in which they do not happen, and they too must be as good as random given the covariates."
 )
@@ -22,7 +22,7 @@ INDEPENDENT_CENSORING = (
 
 @dataclass(frozen=True)
 class SurvivalProbability:
-    r"""The effect on the chance of surviving a time: :math:`P(T(\text{arm}) > t \mid x) - P(T(\text{control}) > t \mid x)`.
+    r"""The effect on the probability of surviving a time: :math:`P(T(\text{arm}) > t \mid x) - P(T(\text{control}) > t \mid x)`.
 
     :math:`T` is the time to an event, of which :math:`U = \min(T, C)` and whether it came before censoring :math:`C` are
     observed: ``y`` and ``event``. Identified when treatment, and in either arm censoring, are as good as random given the
@@ -37,11 +37,11 @@ class SurvivalProbability:
     time : float
         In the unit of y. There is no default.
     arm, control : object
-        The two treatment levels that are compared. Rows with other values are kept, as for the CATE.
+        The two values of the treatment that are compared. Rows with other values are kept, as for the CATE.
     grid : int or tuple of float, default 30
-        Time is cut into so many cells: at quantiles of the event times up to `time`, or at these times.
+        Time is cut into this many cells: at quantiles of the event times up to `time`, or at these times.
     min_followed : float, default 0.05
-        Fitted chances of not being censored are kept at least this; the share of rows moved is reported.
+        Fitted probabilities of not being censored are clipped from below at this; the share of rows clipped is reported.
 
     Examples
     --------
@@ -57,8 +57,8 @@ class SurvivalProbability:
     equivariance: ClassVar[Equivariance] = Equivariance(0, None)
     uses_event: ClassVar[bool] = True
     words: ClassVar[Words] = Words(
-        "The effect of the arm against the control on the chance of no event by a time among people alike in the covariates, "
-        "P(T(arm) > t | X) - P(T(control) > t | X).",
+        "The effect of the arm against the control on the probability of no event by a time among people with the same "
+        "covariates, P(T(arm) > t | X) - P(T(control) > t | X).",
         "squared loss on phi1 - phi0, phi_a = S_a(t) [1 - 1{a}/pi_a sum over cells k of (event in k - at risk in k * hazard) / "
         "(S_a(k) G_a(k-))], S no event, G not censored",
         INDEPENDENT_CENSORING,

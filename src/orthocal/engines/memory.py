@@ -217,7 +217,7 @@ def require_scores(effect: Any) -> None:
     """An effect has scores of its arms, by which decisions can be valued."""
     if not hasattr(effect, "scores"):
         raise OrthocalError(
-            f"Decisions must rest on an effect of arms, such as 'cate'; {effect!r} is none. Judge predictions of it instead."
+            f"Decisions must rest on an effect of arms, such as 'cate'; {effect!r} is not one. Judge predictions of it instead."
         )
 
 

@@ -26,7 +26,7 @@ from orthocal.maps import IdentityMap, Map
 if TYPE_CHECKING:
     from orthocal.engines.memory import MemoryEngine
 
-LEFT_OUT = "On rows left out, shifts of subgroups did better without this map, so they follow the prediction as it is."
+LEFT_OUT = "On held-out rows, shifts of subgroups did better without this map, so they follow the prediction as it is."
 
 
 def map_with_groups(

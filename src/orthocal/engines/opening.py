@@ -67,7 +67,8 @@ SHARE = 0.25
 
 def memory() -> int:
     """Return the bytes of memory that this process may use: of the machine, or of the container it runs in."""
-    whole = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") if hasattr(os, "sysconf") else 2**33
+    known = "SC_PHYS_PAGES" in getattr(os, "sysconf_names", {})  # not on Windows
+    whole = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") if known else 2**33
     limit = Path("/sys/fs/cgroup/memory.max")
     try:
         return min(whole, int(limit.read_text(encoding="utf-8")))

@@ -41,12 +41,12 @@ def require_share(holdout: float) -> None:
 
 
 def held_out(values: Any, name: str, n: int) -> Booleans:
-    """Return which rows are held out, from a column of truth values, or of 0 and 1."""
+    """Return which rows are held out, from a column of booleans, or of 0 and 1."""
     column = as_numbers(values, name, n)
     if not np.isin(column, (0.0, 1.0)).all():
         odd = column[~np.isin(column, (0.0, 1.0))][0]
         raise OrthocalError(
-            f"`holdout` as a column must hold truth values, 1 for rows to judge on; {name!r} holds {odd:g}. Make one of it, for "
+            f"`holdout` as a column must be boolean, 1 for rows to judge on; {name!r} holds {odd:g}. Make it one, for "
             "instance month >= 6."
         )
     return np.asarray(column == 1.0)

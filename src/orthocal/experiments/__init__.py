@@ -17,7 +17,7 @@ EXPERIMENTS: dict[str, Any] = {kind.name: kind for kind in (Retirement, Quantile
 
 
 def new_experiment(name: str, seed: int = 0, learners: str | None = None) -> Experiment:
-    """Return an experiment by name, with its own sizes of learners or those named by comma."""
+    """Return an experiment by name, with its own sizes of learners or those named, comma-separated."""
     require_one_of(name, EXPERIMENTS, "experiment")
     if seed < 0:
         raise OrthocalError(f"`seed` must not be negative; it is {seed}.")

@@ -258,6 +258,6 @@ def _notes(rows: Sequence[Row], sizes: Sequence[str]) -> tuple[str, ...]:
             "Nuisances of the calibration: outcomes by a lasso and then boosted trees on its residuals, propensity by boosted "
             f"trees; a row's are learnt from the rows of the {FOLDS - 1} other folds and those that train the base models."
         ),
-        f"Fitted propensities are kept inside [{CLIP}, {1 - CLIP}].",
+        f"Fitted propensities are clipped to [{CLIP}, {1 - CLIP}].",
         "The paper has no experiment with known average effects; these claims are what its theory leads one to expect.",
     )

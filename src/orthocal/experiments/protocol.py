@@ -131,7 +131,7 @@ def classifier(size: str, **settings: Any) -> Any:
 
 
 def chosen_sizes(text: str | None, default: tuple[str, ...]) -> tuple[str, ...]:
-    """Return the sizes named in a text, by comma."""
+    """Return the sizes named in a comma-separated text."""
     sizes = tuple(dict.fromkeys(name.strip() for name in text.split(","))) if text else default
     for size in sizes:
         require_one_of(size, SIZES, "learners")

@@ -50,7 +50,7 @@ def run_resumable(
         answers = Parallel(n_jobs=jobs, return_as="generator")(
             delayed(_run)(experiment, key, os.getpid()) for key in missing
         )
-        with (folder / RESULTS).open("a", newline="") as file:
+        with (folder / RESULTS).open("a", encoding="utf-8", newline="") as file:
             for answer in answers:
                 _append(file, answer, list(rows[0]) if rows else list(answer))
                 rows.append(answer)
@@ -164,7 +164,7 @@ def _require_same_run(settings: dict[str, Any], folder: Path) -> None:
             (new / SETTINGS).write_text(json.dumps(settings, indent=1) + "\n", encoding="utf-8")
         return
     try:
-        found = dict(json.loads(file.read_text()))
+        found = dict(json.loads(file.read_text("utf-8")))
     except (TypeError, ValueError):
         raise OrthocalError(
             f"{file} must hold the settings of a run; it cannot be read. Choose another --out."

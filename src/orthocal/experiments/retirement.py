@@ -267,7 +267,7 @@ def _notes(data: RealData, splits: int, sizes: Sequence[str]) -> tuple[str, ...]
             f"{size.capitalize()} trees: {WORDS[size]}, for base model and nuisances of training, calibration and test rows."
             for size in sizes
         ),
-        f"Fitted propensities are kept inside [{CLIP}, {1 - CLIP}]. The paper does not say how it clips.",
+        f"Fitted propensities are clipped to [{CLIP}, {1 - CLIP}]. The paper does not say how it clips.",
         (
             "The LATE's pseudo-outcome is the corrected one: in print its sign and its divisor are wrong, which is the "
             "covariance of treatment and instrument. Nobody takes part without being eligible, so that nuisance is 0 and is "

@@ -143,7 +143,7 @@ def require_new(target: Path, *, overwrite: bool) -> None:
             f"`--out` must name a new file; {target} exists. Choose another name, or add --overwrite to replace it."
         )
     if target.exists() and not target.is_file():
-        raise OrthocalError(f"`--out` must name a file; {target} is none. Choose another name.")
+        raise OrthocalError(f"`--out` must name a file; {target} is not one. Choose another name.")
 
 
 def _finish(place: Path) -> None:
@@ -182,9 +182,10 @@ def _sync_all(folder: Path) -> None:
 
 def _sync(path: Path) -> None:
     """Have a file, or the names in a folder, on the disk."""
-    if os.name == "nt" and path.is_dir():  # folders cannot be opened there
+    windows = os.name == "nt"
+    if windows and path.is_dir():  # folders cannot be opened there
         return
-    handle = os.open(path, os.O_RDONLY)
+    handle = os.open(path, os.O_RDWR if windows else os.O_RDONLY)  # Windows flushes only what may be written
     try:
         os.fsync(handle)
     finally:

@@ -128,7 +128,10 @@ def require_ours(folder: Path, name: str, recorded: str | None) -> None:
     if not os.path.lexists(path):
         return
     if path.is_symlink() or not path.is_file():
-        _refuse(path, "is a symbolic link" if path.is_symlink() else "is a folder" if path.is_dir() else "is no file")
+        _refuse(
+            path,
+            "is a symbolic link" if path.is_symlink() else "is a folder" if path.is_dir() else "is not a regular file",
+        )
     if recorded is None:
         _refuse(path, "was not written by this command")
     if digest(path) != recorded:
@@ -137,7 +140,7 @@ def require_ours(folder: Path, name: str, recorded: str | None) -> None:
 
 def _require_real_folder(path: Path) -> None:
     if os.path.lexists(path) and (path.is_symlink() or not path.is_dir()):
-        _refuse(path, "is no folder, which it must be")
+        _refuse(path, "is not a folder, which it must be")
 
 
 def _refuse(path: Path, what: str) -> None:

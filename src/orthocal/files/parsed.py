@@ -55,7 +55,7 @@ def parsed_numbers(texts: list[str], name: str, first: int) -> Floats:
 
 
 def parsed_labels(texts: list[str], kind: type, name: str, first: int) -> Labels:
-    """Return a column of groups as the map knows them: text, or numbers, to which truth values belong."""
+    """Return a column of groups as the map knows them: text, or numbers, to which booleans belong."""
     if kind is str:
         return np.array([NO_GROUP if text in NO_TEXT else text for text in texts])
     return parsed_numbers([TRUTH.get(text.lower(), text) for text in texts], name, first)

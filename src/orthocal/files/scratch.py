@@ -12,20 +12,27 @@ import shutil
 import signal
 import threading
 import time
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
+from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 from orthocal.errors import OrthocalError
 
-try:
-    import fcntl
-except ImportError:  # no such locks on this system
-    fcntl = None  # type: ignore[assignment]
-
-from collections.abc import Callable, Iterator
-
 if TYPE_CHECKING:
     from pathlib import Path
+
+
+def _module(name: str) -> Any:
+    """Return a module that only some systems have; None on the others."""
+    try:
+        return import_module(name)
+    except ImportError:
+        return None
+
+
+fcntl, msvcrt = _module("fcntl"), _module("msvcrt")
+"""What locks files: the one on POSIX, the other on Windows."""
 
 PREFIX, LOCK = ".unfinished-orthocal-", "lock"
 ATTEMPTS, PAUSE = 50, 0.01
@@ -154,11 +161,14 @@ def _abandoned(place: Path) -> int | None:
 
 def _lock(handle: int) -> bool | None:
     """Lock a file; False if another process has it, None if there are no locks here."""
-    if fcntl is None:
-        return None
     try:
-        fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except BlockingIOError:
+        if fcntl is not None:
+            fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        elif msvcrt is not None:
+            msvcrt.locking(handle, msvcrt.LK_NBLCK, 1)
+        else:
+            return None
+    except (BlockingIOError, PermissionError):  # the second on Windows
         return False
     except OSError:
         return None
@@ -190,7 +200,7 @@ def _left(place: Path, handle: int, finish: Callable[[Path], None]) -> None:
             (place / LOCK).unlink()
     finally:
         os.close(handle)
-    if last and fcntl is None:  # such systems remove no file that is open
-        (place / LOCK).unlink()
     with suppress(OSError):  # another process has just taken it
+        if last and fcntl is None:  # such systems remove no file that is open
+            (place / LOCK).unlink()
         place.rmdir()

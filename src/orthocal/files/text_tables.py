@@ -63,7 +63,7 @@ def require_encoding(encoding: str | None) -> None:
         )  # codecs that do not encode text, such as base64, are refused as unknown ones are
     except (LookupError, ValueError):
         raise OrthocalError(
-            f"`encoding` must be the name of one, such as latin-1 or utf-16; it is {shown(encoding)}."
+            f"`encoding` must be the name of an encoding, such as latin-1 or utf-16; it is {shown(encoding)}."
         ) from None
 
 

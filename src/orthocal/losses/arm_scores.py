@@ -32,7 +32,7 @@ class ArmScores:
     groups : array of shape (rows,), optional
         Cluster codes.
     overlap : Overlap, optional
-        Its levels are named as the arms are.
+        Its arms are named as these are.
     origin : Origin, optional
         How the scores were made.
 

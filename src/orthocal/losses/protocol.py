@@ -18,7 +18,7 @@ from orthocal.values import as_numbers
 
 @dataclass(frozen=True, eq=False)
 class Overlap:
-    """How well the data can tell treatment levels apart from covariates alone.
+    """How well the arms overlap: whether covariates leave the treatment open.
 
     Parameters
     ----------
@@ -27,7 +27,7 @@ class Overlap:
     clipped : dict of str to float
         Share of all fitted rows moved by that, per fitted propensity; given ones are never moved.
     levels : dict of str to (array, array)
-        Per level: which rows got it, and their propensities of it.
+        Per arm: which rows got it, and their propensities of it.
     weight : array of shape (rows,)
     notes : tuple of str
         Further diagnostics in words, such as the strength of an instrument.
@@ -55,7 +55,7 @@ class Overlap:
 
     @property
     def propensity(self) -> dict[str, tuple[float, float]]:
-        """Least and largest propensity of each level."""
+        """Least and largest propensity of each arm."""
         return {name: (float(p.min()), float(p.max())) for name, (_, p) in self.levels.items()}
 
     @property
@@ -66,7 +66,7 @@ class Overlap:
 
     @property
     def rows(self) -> dict[str, int]:
-        """How many rows got each level."""
+        """How many rows got each arm."""
         return {name: int(np.count_nonzero(got)) for name, (got, _) in self.levels.items()}
 
     def to_dict(self) -> dict[str, Any]:
@@ -109,7 +109,7 @@ class Origin:
 
 @runtime_checkable
 class Loss(Protocol):
-    """What a loss must offer; an own loss with these members works with every solver and every verdict.
+    """What a loss must offer; a custom loss with these members works with every solver and every verdict.
 
     A loss may also say `is_ratio`, which is False where it is left out (see `is_ratio`).
 
@@ -143,7 +143,7 @@ class Loss(Protocol):
 
     @property
     def overlap(self) -> Overlap | None:
-        """How well treatment levels overlap."""
+        """How well treatment arms overlap."""
         ...
 
     @property

@@ -100,6 +100,6 @@ class QuadraticLoss:
         return self.denominator * v - self.numerator
 
     def at(self, prediction: Floats) -> QuadraticLoss:
-        """Itself: the nuisances do not depend on the level."""
+        """Itself: the nuisances do not depend on the prediction."""
         require_length(prediction, len(self), "prediction")
         return self

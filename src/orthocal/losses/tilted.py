@@ -49,8 +49,9 @@ class HingeLoss:
     r"""Tilted hinge :math:`\ell_i(v) = s_i (v - y_i)_+ - t_i v + c_i` (mathematics 3.10), convex where :math:`s_i \ge 0`.
 
     Corrected pinball loss at quantile Q: with weight :math:`\omega`, :math:`s = \omega a/\pi` (normalised),
-    :math:`t = \omega Q + (s - \omega) F(\text{level} \mid x)`; the offset makes the value at the level the doubly robust risk
-    (mathematics 10.4). Conditionally orthogonal: `at` rebuilds it at another level when the conditional distribution is known.
+    :math:`t = \omega Q + (s - \omega) F(\text{prediction} \mid x)`; the offset makes the loss at that prediction the doubly
+    robust risk (mathematics 10.4). Conditionally orthogonal: `at` rebuilds it at another prediction when the conditional
+    distribution is known.
 
     Parameters
     ----------
@@ -64,7 +65,7 @@ class HingeLoss:
         As in every loss.
     quantile : float
     distribution : Distribution, optional
-        Without it the loss stays as it is at every level.
+        Without it the loss stays as it is at every prediction.
 
     Examples
     --------
@@ -129,14 +130,14 @@ class ExpectileLoss:
     r"""Corrected expectile loss :math:`\tfrac12 s_i |\tau - 1\{y_i \le v\}| (y_i - v)^2 - t_i v + c_i` (mathematics 3.11).
 
     With weight :math:`\omega`: :math:`s = \omega a/\pi` (normalised), :math:`t = (s - \omega) f`, where
-    :math:`f = E[|\tau - 1\{Y \le v\}|(v - Y) \mid x]` at the level the loss was built at. Conditionally orthogonal.
+    :math:`f = E[|\tau - 1\{Y \le v\}|(v - Y) \mid x]` at the prediction the loss was built at. Conditionally orthogonal.
 
     Parameters
     ----------
     outcome, slope, tilt, offset, weight, bounds, groups, overlap, unit, distribution
         As in `HingeLoss`.
     expectile : float
-        The level :math:`\tau`; 0.5 is the mean.
+        :math:`\tau`; 0.5 is the mean.
 
     Examples
     --------

@@ -31,7 +31,7 @@ class Units(NamedTuple):
 
 @singledispatch
 def units_of(loss: Loss) -> Units:
-    """Return the units of a loss; of an own loss, whose columns nobody knows, those it has."""
+    """Return the units of a loss; of a custom loss, whose columns are not known, those it has."""
     del loss
     return Units(0.0, 1.0)
 
@@ -59,7 +59,7 @@ def _positive(scale: float) -> float:
 
 @singledispatch
 def restated(loss: Any, units: Units) -> Any:
-    """Return the loss of numbers in standard units, up to a factor and a constant; an own loss as it is."""
+    """Return the loss of numbers in standard units, up to a factor and a constant; a custom loss as it is."""
     del units
     return loss
 

@@ -79,7 +79,7 @@ def cross_fit(
     order : array of shape (rows,), optional
         The rows in the order in which learners see them, which what they learn can depend on; as they stand by default.
     n_jobs : int, optional
-        Fits that run at once. Every fit uses one thread, so answers do not depend on this.
+        Fits in parallel. Every fit uses one thread, so answers do not depend on this.
     """
     given = dict(given or {})
     learner = choose_learners(nuisances, learners, weighted=weight is not None)
@@ -122,7 +122,7 @@ def check_given(nuisances: Sequence[Nuisance], given: Mapping[str, Any] | None, 
     require_mapping(given, "nuisances", "numbers, arrays or functions of X")
     for name, value in ({} if given is None else given).items():
         if name not in names:
-            raise OrthocalError(f"`nuisances` has no use for {shown(name)}; this effect has {listed(names)}.")
+            raise OrthocalError(f"`nuisances` does not know {shown(name)}; this effect has {listed(names)}.")
         own = names[name]
         known[name] = known_value(name, own.call(value, X) if is_function(value) else own.read(value), n)
         if own.is_divisor:

@@ -35,8 +35,8 @@ def step_for(features: Floats, step: float | None, weight: Floats | None = None)
     )
     if not remaining > LEAST_REMAINING * overall:
         raise OrthocalError(
-            f"The treatment must vary among people alike in the covariates; they leave {remaining / overall:.1e} of its standard "
-            "deviation. Leave out the covariate that is the treatment under another name."
+            f"The treatment must vary among people with the same covariates; they leave {remaining / overall:.1e} of its "
+            "standard deviation. Leave out the covariate that is the treatment under another name."
         )
     return DEFAULT_STEP * remaining
 

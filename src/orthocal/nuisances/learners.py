@@ -43,7 +43,7 @@ class Recipe:
         require_inside(self.clip, 0, 0.5, "clip")
         if self.n_jobs is not None and not (is_whole(self.n_jobs) and self.n_jobs):
             raise OrthocalError(
-                f"`n_jobs` must not be 0 and be a whole number; it is {shown(self.n_jobs)}. Use 1 for one fit at a time, -1 for "
+                f"`n_jobs` must be a whole number other than 0; it is {shown(self.n_jobs)}. Use 1 for one fit at a time, -1 for "
                 "all cores."
             )
         if self.sample is not None:
@@ -195,7 +195,7 @@ def choose_learners(
     unknown = [key for key in chosen if key not in names and key not in names.values()]
     if unknown:
         raise OrthocalError(
-            f"`learners` has no use for {shown(unknown[0])}. Its keys may be the nuisances {listed(names)} "
+            f"`learners` does not know {shown(unknown[0])}. Its keys may be the nuisances {listed(names)} "
             f"or the roles {listed(sorted(set(names.values())), 50)}."
         )
     for key, learner in chosen.items():

@@ -82,9 +82,7 @@ def event_grid(time: Floats, event: Booleans, horizon: float, grid: int | Sequen
     require_whole(grid, 1, "grid")
     before = time[event & (time <= horizon)]
     if len(before) == 0:
-        raise OrthocalError(
-            f"There must be events up to the time {horizon:g} that is asked for; none is seen. Choose a later time."
-        )
+        raise OrthocalError(f"There must be events up to the time {horizon:g}; none is observed. Choose a later time.")
     # Times that occur: one computed between two could be rounded to either side in another unit.
     # The last is that of the last event, so that no wide cell hides how few are followed to the horizon.
     share = np.arange(1, grid) / max(grid - 1, 1)
@@ -177,7 +175,7 @@ class CurveReader:
             row = int(np.flatnonzero(~right)[0])
             least = "above 0" if self.is_divisor else "of at least 0"
             raise OrthocalError(
-                f"`{self.name}` as given must be chances {least} that do not rise over time; row {row} is not so: "
+                f"`{self.name}` as given must be probabilities {least} that do not rise over time; row {row} is not so: "
                 f"{np.round(table[row], 4).tolist()}."
             )
         return SurvivalCurve(self.grid, table)

@@ -34,7 +34,7 @@ def _figures(done: Calibration) -> Iterator[Figure]:
     for name, gain in pairs.items():
         if gain is not None and not (name == "calibrated" and done.after.is_constant):
             average = f"the average effect, {number(done.average)}, for everyone"
-            meaning = f"mean loss beyond that of {average}: what if we had used that? negative is better"
+            meaning = f"mean loss minus that of {average}; negative is better"
             yield Figure(f"{name} - average", _difference(gain), meaning)
     if done.distance is not None:
         ships = "which ships" if done.map is not done.verified_map else "too far: the verified one ships"

@@ -44,7 +44,7 @@ def main_figures(a: Assessment) -> list[Figure]:
         _rows_figure(a),
         Figure("status", a.status, _status_meaning(a)),
         Figure("calibration error", estimate(a.error, a.interval), _error_meaning(a)),
-        Figure("  tolerance", number(a.tolerance), f"an error as large would matter; {a.tolerance_note}"),
+        Figure("  tolerance", number(a.tolerance), f"an error this large would matter; {a.tolerance_note}"),
         *([] if a.is_constant else _distance_figures(a)),
         *_redraws_figure(a),
         Figure("  detectable", number(a.minimum_detectable_error), "would have been seen with probability 0.8"),
@@ -176,7 +176,7 @@ def _line_figures(a: Assessment) -> list[Figure]:
     one, two = a.linear_predictor.intercept, a.linear_predictor.slope
     return [
         Figure("intercept", estimate(one.value, one.interval), "of the best linear predictor; 0 when calibrated"),
-        Figure("slope", estimate(two.value, two.interval), "1 when calibrated, below when it exaggerates"),
+        Figure("slope", estimate(two.value, two.interval), "1 when calibrated, below 1 when effects are exaggerated"),
     ]
 
 
@@ -185,19 +185,19 @@ def _ranking_figures(a: Assessment) -> list[Figure]:
         return []
     one, two = a.rate.autoc, a.rate.qini
     return [
-        Figure("ranking, AUTOC", estimate(one.value, one.interval), f"0 by chance: {a.ranking}"),
-        Figure("ranking, Qini", estimate(two.value, two.interval), "0 by chance"),
+        Figure("ranking, AUTOC", estimate(one.value, one.interval), f"0 for a random order: {a.ranking}"),
+        Figure("ranking, Qini", estimate(two.value, two.interval), "0 for a random order"),
     ]
 
 
 def _loss_figures(a: Assessment) -> list[Figure]:
     d = a.decomposition
     if d.miscalibration is None:
-        return [Figure("mean loss", number(a.risk), "too little mass to take it apart")]
+        return [Figure("mean loss", number(a.risk), "too little mass to decompose it")]
     return [
         Figure("mean loss", number(a.risk), "the sum of the next three"),
         Figure("  = miscalibration", number(d.miscalibration), "what the best map would remove"),
-        Figure("  - discrimination", number(d.discrimination), "what telling people apart gains"),
+        Figure("  - discrimination", number(d.discrimination), "what distinguishing people gains"),
         Figure("  + uncertainty", number(d.uncertainty), "loss of the best constant"),
     ]
 

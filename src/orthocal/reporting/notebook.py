@@ -88,7 +88,7 @@ def estimator_html(estimator: Any) -> str:
         Figure("mean calibrated prediction", number(after.mean()), f"from {between((after.min(), after.max()))}"),
         *overlap_figures(loss.overlap),
     ]
-    honest = "What this is worth, rows the map never saw can tell: assess(calibrated prediction, loss of those rows)."
+    honest = "Judge it on rows the map never saw: assess(calibrated prediction, loss of those rows)."
     return fragment(
         name, "Fitted.", rows, [honest], _drawn("Calibration map", calibration_map, estimator.map_, before), code
     )

@@ -50,8 +50,12 @@ def _prediction_figures(rule: Rule, policy: Policy) -> list[Figure]:
     others = f"; {', '.join(rule.blankets[1:])} may be as good" if rule.blankets[1:] else ""
     return [
         Figure("  over best blanket rule", estimate(over.value, over.interval), f"{policy.best_blanket}{others}"),
-        Figure("  promised gain", number(rule.promised), "mean predicted gain per person, before costs"),
-        Figure("  promised - estimated", estimate(excess.value, excess.interval), "above 0: it promises too much"),
+        Figure("  predicted gain", number(rule.promised), "mean predicted gain per person, before costs"),
+        Figure(
+            "  predicted - estimated",
+            estimate(excess.value, excess.interval),
+            "above 0: it overpromises (winner's curse)",
+        ),
     ]
 
 

@@ -8,8 +8,8 @@ from orthocal.reporting.figures import Figure, as_text
 from orthocal.sensitivity.records import Benchmark, MarginalBounds, Sensitivity
 
 STRENGTH = (
-    "Strength, outcome: the share of the outcome's variance, as covariates and treatment leave it, that an unmeasured confounder "
-    "explains. Strength, treatment: the share of the variance of the treatment weights that knowing it would add."
+    "Strength, outcome: the share of the outcome's residual variance (given covariates and treatment) that an unmeasured "
+    "confounder explains. Strength, treatment: the share of the variance of the treatment weights that knowing it would add."
 )
 """What the two parts of the strength are."""
 
@@ -28,7 +28,7 @@ def sensitivity_figures(found: Sensitivity) -> list[Figure]:
     still = found.at_product(0.0)
     return [
         Figure("rows", f"{found.rows:,}", f"{percent(found.level)} intervals in brackets"),
-        Figure("average effect", _point(still["average"]), "if nothing that matters was left unmeasured"),
+        Figure("average effect", _point(still["average"]), "if there is no unmeasured confounding"),
         _robustness("  robustness value", found.robustness.average, "could change its sign"),
         Figure("calibration error", _point(still["error"]), "likewise"),
         _robustness("  robustness value", found.robustness.error, "could explain all of it"),
@@ -64,7 +64,7 @@ def _benchmark(found: Sensitivity, one: Benchmark) -> Figure:
     low, high = bounds.interval
     moved = f"average effect {between(bounds.interval)}; leaving it out changes that by {number(one.change)}"
     if abs(one.change) > (high - low) / 2:
-        moved += ", more than this strength allows: the learners miss how it matters"
+        moved += ", more than this strength allows: the learners do not capture its role"
     return Figure(f"  as strong as {one.covariate}", f"outcome {one.outcome:.1%}, treatment {one.treatment:.1%}", moved)
 
 

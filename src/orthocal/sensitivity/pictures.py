@@ -53,7 +53,7 @@ def strength_contours(found: Sensitivity, of: str, ax: Axes | None = None) -> Ax
         f"{('Lower', 'Upper')[place]} end of the interval of the {WORDS[of]}", fontsize="medium", loc="left", pad=24
     )
     ax.set_xlabel("strength, treatment: share of the variance of the weights")
-    ax.set_ylabel("strength, outcome: share of the variance left")
+    ax.set_ylabel("strength, outcome: share of the residual variance")
     for axis in (ax.xaxis, ax.yaxis):
         axis.set_major_formatter(lambda share, _: f"{100 * share:.3g}%")
     ax.spines[["top", "right"]].set_visible(False)

@@ -82,6 +82,6 @@ def _newton(design: Floats, mass: Floats, share: Floats) -> Floats:
             size /= 2
         coefficient = coefficient - size * step
     raise OrthocalError(
-        "No sigmoid between `lower` and `upper` fits best: the data want a jump or leave the bounds. "
+        "No sigmoid between `lower` and `upper` fits: the best fit is a jump, or lies outside the bounds. "
         "Widen the bounds, Platt(lower=..., upper=...), or use the method 'linear' or 'isotonic'."
     )

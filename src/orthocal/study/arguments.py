@@ -58,7 +58,7 @@ def roles_of(study: StudyDefinition, there: Sequence[str]) -> Roles:
     )
     if not covariates and not any("propensity" in name for name in known):
         raise OrthocalError(
-            "`covariates` must not be empty unless the propensity is known: without covariates nothing makes up for how "
+            "`covariates` must not be empty unless the propensity is known: without covariates nothing adjusts for how "
             "treatment was chosen. Pass propensity=..., or name covariates."
         )
     return Roles(

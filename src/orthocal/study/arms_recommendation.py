@@ -44,7 +44,7 @@ def _rules(found: ArmsFound) -> Iterator[Recommendation | None]:
     if found.before.status == CALIBRATED:
         yield Recommendation(USE_PREDICTION, (_largest_error(found.before, "Every contrast"),))
     if found.after is None:
-        yield Recommendation(HOLD_OUT, ("Nothing can be said of the map without rows that it never saw.",))
+        yield Recommendation(HOLD_OUT, ("Nothing can be said about the map without rows that it never saw.",))
     yield _use_calibrated(found)
     yield _use_average(found)
     yield _collect(found)

@@ -96,12 +96,12 @@ class Choice:
 
     @property
     def confidence_set(self) -> tuple[str, ...]:
-        """Names of the rivals that cannot be told apart from the best."""
+        """Names of the rivals that cannot be distinguished from the best."""
         return tuple(rival.name for rival in self.rivals if rival.is_in_set)
 
     @property
     def verdict(self) -> str:
-        """Which is best, which cannot be told apart from it, and whether any model is better than the average effect."""
+        """Which is best, which cannot be distinguished from it, and whether any model is better than the average effect."""
         return " ".join(verdict_on(self))
 
     def better_than(self, one: str, other: str) -> bool:

@@ -23,7 +23,7 @@ def calibrated_name(model: str) -> str:
 
 
 def verdict_on(choice: Choice) -> Iterator[str]:
-    """Yield which rival is best, which cannot be told apart from it, what that means, and what decisions by it are worth."""
+    """Yield which rival is best, which cannot be distinguished from it, what that means, and what decisions by it are worth."""
     best, *others = choice.rivals
     yield _best(best)
     yield _apart([rival for rival in others if rival.is_in_set], percent(choice.level))
@@ -32,7 +32,7 @@ def verdict_on(choice: Choice) -> Iterator[str]:
     yield from _decisions(choice, best)
     failed = ", ".join(check.name for check in choice.checks if check.result == "failed")
     if failed:
-        yield f"Rely on none of this before what failed is settled: {failed}."
+        yield f"Do not rely on this before the failed check is resolved: {failed}."
 
 
 def _best(best: Rival) -> str:
@@ -53,7 +53,7 @@ def _apart(others: Sequence[Rival], level: str) -> str:
     named = [_with_rows(rival) for rival in others[:NAMED]]
     if len(others) > NAMED:
         named.append(f"{len(others) - NAMED} more")
-    return f"At the {level} level it cannot be told apart from {'; '.join(named)}."
+    return f"At the {level} level it cannot be distinguished from {'; '.join(named)}."
 
 
 def _with_rows(rival: Rival) -> str:

@@ -137,7 +137,7 @@ def _unnamed(others: Sequence[str], known_propensity: bool) -> str:
 
 
 def require_no_covariate(holdout: str, covariates: Sequence[str]) -> None:
-    """A column that says which rows are held out is no covariate."""
+    """A column that says which rows are held out is not a covariate."""
     if holdout in covariates:
         raise OrthocalError(
             f"`holdout` must not name a covariate; {shown(holdout)} is one. Leave it out of the covariates."

@@ -130,7 +130,7 @@ def decided_in_partitions(
 def with_checks(decision: Policy, checks: tuple[Check, ...]) -> Policy:
     """Return a policy with checks; where one failed, that comes first."""
     failed = ", ".join(dict.fromkeys(check.name for check in checks if check.result == "failed"))
-    warned = f"Rely on none of this before what failed is settled: {failed}. " if failed else ""
+    warned = f"Do not rely on this before the failed check is resolved: {failed}. " if failed else ""
     return replace(decision, checks=checks, recommendation=f"{warned}{decision.recommendation}")
 
 

@@ -102,7 +102,7 @@ class StudyDefinition:
         >>> trial = pd.DataFrame({"y": data.y, "a": data.treatment, "cents": 100 * data.y})
         >>> study = Study(trial, outcome="y", treatment="a", covariates=["cents"], propensity=0.5)
         >>> [check.name for check in study.checks() if check.result == "failed"]
-        ['giveaway', 'outcome among covariates']
+        ['leakage', 'outcome among covariates']
         """
         return self.questions.checks()
 

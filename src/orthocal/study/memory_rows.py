@@ -98,7 +98,7 @@ class MemoryStudyRows:
             "instrument" in name for name in (*(n.name for n in learnt), *given)
         ):
             raise OrthocalError(
-                f"`instrument` must go with an effect that has a use for it; {shown(study.estimand)} has none. Leave it out."
+                f"`instrument` must go with an effect that uses it; {shown(study.estimand)} has none. Leave it out."
             )
         return engine
 
@@ -209,8 +209,8 @@ class MemoryStudyRows:
         """Warn where predictions are what a map made of them that was fitted on these rows."""
         if _digest(prediction) in self._shipped:
             warnings.warn(
-                "These predictions were calibrated by a map that was fitted on the rows of this study, which flatter it. Judge "
-                "them on other rows; the verdict of `calibrate` rests on rows that the map had not seen.",
+                "These predictions were calibrated by a map that was fitted on the rows of this study, where they look too good. "
+                "Judge them on other rows; the verdict of `calibrate` rests on rows that the map had not seen.",
                 HonestyWarning,
                 stacklevel=3,
             )

@@ -191,7 +191,7 @@ class PartitionedStudyRows:
         """None: on as many rows other draws of the folds hardly move the error, and passes are dear."""
         if redraws:
             raise OrthocalError(
-                f"`redraws` must be 0 {self.table.place}; it is {redraws}. Draw the folds anew with another `random_state`."
+                f"`redraws` must be 0 {self.table.place}; it is {redraws}. Draw other folds with another `random_state`."
             )
 
     def band(self, prediction: str, bins: Floats | None, level: float) -> EffectBand:

@@ -35,7 +35,7 @@ class Recommendation:
     reasons : tuple of str
         Sentences, each with its figure.
     rows_needed : int or None
-        With about so many rows in all there should be enough to decide; only where more are asked for.
+        About how many rows in all should be enough to decide; only where more are recommended.
 
     Examples
     --------
@@ -103,7 +103,7 @@ def _use_prediction(found: Found) -> Recommendation | None:
 def _hold_out(found: Found) -> Recommendation | None:
     if found.after is not None:
         return None
-    return Recommendation(HOLD_OUT, ("Nothing can be said of the map without rows that it never saw.",))
+    return Recommendation(HOLD_OUT, ("Nothing can be said about the map without rows that it never saw.",))
 
 
 def _use_calibrated(found: Found) -> Recommendation | None:
@@ -131,8 +131,8 @@ def _use_average(found: Found) -> Recommendation | None:
     best = min(gains.values(), key=lambda gain: gain.risk_difference)
     neither = "Neither the prediction nor its calibration beats" if len(gains) > 1 else "The prediction does not beat"
     first = (
-        f"{neither} the same number for everyone, {number(found.average)}: the mean loss is {less_or_more(best)}, and a gain of "
-        f"{number(least)} (half the squared tolerance) is ruled out."
+        f"{neither} a constant effect for everyone, {number(found.average)}: the mean loss is {less_or_more(best)}, and a gain "
+        f"of {number(least)} (half the squared tolerance) is ruled out."
     )
     order = ("The prediction still ranks people by how much they gain: use it to rank.",)
     return Recommendation(USE_AVERAGE, (first, *(order if found.before.ranking == RANKS else ())))
@@ -162,7 +162,7 @@ def _open(found: Found) -> str:
     if last.rows_needed is not None or last.is_constant:
         high = number(last.interval[1])
         return f"The {name} may still be off by up to {high}, more than the tolerance of {tolerance}."
-    return f"The {name} is not yet right. {last.verdict}"
+    return f"The {name} is not yet calibrated. {last.verdict}"
 
 
 def gain_that_matters(before: Assessment) -> float | None:

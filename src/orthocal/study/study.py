@@ -14,7 +14,7 @@ from orthocal.study.definition import StudyDefinition
 
 
 class Study(StudyDefinition):
-    """A table, the part each column plays, an effect, and the nuisances learnt for it once: what a user works with.
+    """A table, the role of each column, an effect, and the nuisances learnt for it once: what a user works with.
 
     Everything that is asked of a study is answered from one orthogonal loss, whose nuisances are learnt on first need and shared
     by every prediction. A study keeps references, not copies, and does not change.
@@ -31,9 +31,9 @@ class Study(StudyDefinition):
         Columns measured **before** treatment; they are named, never guessed. ``"all"`` means every column without another part,
         and asks for `predictions` to be named. ``[]`` is allowed with a known propensity; covariates would narrow the intervals.
     exclude : list of str, optional
-        Columns that are no covariates: all others are, but for `predictions`, which must then be named.
+        Columns that are not covariates: all others are, but for `predictions`, which must then be named.
     predictions : list of str
-        Columns of predictions, which are no covariates; of several arms as `assess` takes them.
+        Columns of predictions, which are not covariates; of several arms as `assess` takes them.
     effect : str or Effect, default "cate"
     arm, control : object, optional
         Values of the treatment to compare; 1 and 0 by default.
@@ -48,7 +48,7 @@ class Study(StudyDefinition):
         Known probability of the arm (of the instrument, where there is one): a number, a column, or a function of the covariates;
         of several arms, a mapping of arms to these.
     weight, groups, key : str, optional
-        Columns of sample weights, of clusters (which are kept whole) and of what tells rows apart, by which folds are drawn.
+        Columns of sample weights, of clusters (which are kept whole) and of what identifies rows, by which folds are drawn.
     nuisances : mapping, optional
         Other known nuisances by name: a number, a column, an array or a function of the covariates.
     learners : mapping or str, optional
@@ -105,7 +105,7 @@ class Study(StudyDefinition):
         by : str, list of str, or mapping of names to arrays, optional
             Columns of subgroups to judge apart; missing values are a subgroup.
         redraws : int, default 0
-            The error is estimated again with so many other draws of the folds, to show how it moves.
+            The error is estimated again with this many other draws of the folds, to show how it varies.
 
         Returns
         -------
@@ -146,16 +146,16 @@ class Study(StudyDefinition):
             A column gives a `Calibration`; several give a dict. The study's `predictions` by default.
         method : str or calibrator, default "auto"
         holdout : float or str, default 0.3
-            Share of the rows kept for the verdict, or a column of truth values (judge on later months); 0 keeps none.
+            Share of the rows kept for the verdict, or a boolean column (judge on later months); 0 keeps none.
         bins, cost, by, draws
             As in `assess`.
         within : list of str, optional
-            Columns of subgroups that are put right one by one, not only judged (multicalibration): their values, ranges of
+            Columns of subgroups that are corrected one by one, not only judged (multicalibration): their values, ranges of
             numbers; a list of columns inside the list means their intersections.
         decisions : bool, default False
-            Of several arms: calibrate the gain promised for the arm that is chosen, too (decision calibration).
+            Of several arms: calibrate the gain predicted for the chosen arm, too (decision calibration).
         redraws : int, default 0
-            The whole job is done again with so many other draws of the folds, to show how the error moves.
+            The whole job is repeated with this many other draws of the folds, to show how the error varies.
 
         Returns
         -------

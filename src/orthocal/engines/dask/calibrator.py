@@ -51,7 +51,7 @@ class CausalCalibrator(BaseEstimator):  # type: ignore[misc]
     scheme : {"cross"}
         Nuisances cross-fitted, one map on all rows.
     sample : int, optional
-        Learn nuisances on about so many rows, drawn by a seeded hash and gathered in one place, by any scikit-learn learner.
+        Learn nuisances on about this many rows, drawn by a seeded hash and gathered in one place, by any scikit-learn learner.
     exact : bool, default False
         Isotonic maps: False fits on a grid of 65,536 cells of the prediction, in one pass and without moving rows; see `bound_`.
         True gives the map that fitting all rows at once would. Verdicts likewise, see `assess`.
@@ -136,7 +136,7 @@ class CausalCalibrator(BaseEstimator):  # type: ignore[misc]
         covariates : sequence of str, optional
             All columns without another role, by default.
         key : str, optional
-            Column that tells rows apart, whose hash gives folds and sample; covariates, treatment and instrument by default.
+            Column that identifies rows, whose hash gives folds and sample; covariates, treatment and instrument by default.
         nuisances : mapping of str to (column name, number or callable), optional
             Known nuisances. Where all are known nothing is learnt, and no covariate is read.
         """
@@ -172,9 +172,7 @@ class CausalCalibrator(BaseEstimator):  # type: ignore[misc]
         """Return the calibrated effect of each row, asking `estimator` for its prediction."""
         self._require_fitted()
         if self.estimator is None:
-            raise OrthocalError(
-                "`predict` must have an effect model to ask; `estimator` is None. Use calibrate(prediction)."
-            )
+            raise OrthocalError("`predict` must have an effect model; `estimator` is None. Use calibrate(prediction).")
         effect = new_effect(effect_parameter(self))
         seen = frame[list(self.asked_)]
         return seen.map_partitions(_predicted, self.estimator, effect, self.map_, meta=("effect", "f8"))
@@ -205,7 +203,7 @@ class CausalCalibrator(BaseEstimator):  # type: ignore[misc]
         calibrated : bool, default True
             False judges the prediction as it was.
         by : sequence of str
-            Columns of subgroups, of at most 12 levels each.
+            Columns of subgroups, of at most 12 values each.
         bins, level, cost, draws, random_state
             As in `orthocal.assess`.
         """
@@ -233,7 +231,9 @@ class CausalCalibrator(BaseEstimator):  # type: ignore[misc]
         self.asked_ = roles.covariates or covariates_of(DaskTable(frame), roles)
         if roles.prediction == PREDICTED:
             if self.estimator is None:
-                raise OrthocalError("`prediction` must be given, or an `estimator` to ask; both are left out.")
+                raise OrthocalError(
+                    "`prediction` must be given, or an `estimator` that predicts it; both are left out."
+                )
             frame = _with_predicted(frame, self.estimator, effect, self.asked_)
         recipe = Recipe(self.learners, self.clip, self.random_state, sample=self.sample)
         return prepared(DaskTable(frame), roles, effect, self.folds, recipe, all_covariates=all_covariates)

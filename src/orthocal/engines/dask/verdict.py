@@ -51,7 +51,7 @@ def assess(
     effect, learners, folds, clip, sample
         As in `CausalCalibrator`.
     by : sequence of str
-        Columns of subgroups, of at most 12 levels each.
+        Columns of subgroups, of at most 12 values each.
     bins, level, cost, draws, random_state
         As in `orthocal.assess`.
     exact : bool, default False

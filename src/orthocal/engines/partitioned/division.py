@@ -1,4 +1,4 @@
-"""Rows set apart: by a hash of what tells them apart, wherever they are, or by a column."""
+"""Rows set apart: by a hash of what identifies them, wherever they are, or by a column."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ class Division(NamedTuple):
 
 
 def division(table: PartitionedTable, by: Sequence[str], share: float, seed: int) -> Division:
-    """Count the rows that `divided` will set apart, in one pass over the columns that tell rows apart."""
+    """Count the rows that `divided` will set apart, in one pass over the columns that identify rows."""
     return reduced(table.select(by), _counts, Division.merge, tuple(by), share, seed)
 
 
@@ -51,7 +51,7 @@ def divided(table: PartitionedTable, by: Sequence[str], share: float, seed: int)
     ----------
     table : PartitionedTable
     by : sequence of str
-        Columns that tell rows apart; rows alike in them stay together.
+        Columns that identify rows; rows alike in them stay together.
     share : float
     seed : int
     """

@@ -1,4 +1,4 @@
-"""Partitions as an engine: rows are held out by a hash of what tells them apart, wherever they are."""
+"""Partitions as an engine: rows are held out by a hash of what identifies them, wherever they are."""
 
 from __future__ import annotations
 
@@ -99,7 +99,7 @@ class PartitionedEngine:
             raise OrthocalError(f"`{name}` as given must keep clusters whole; at least one cluster is divided.")
 
     def sides(self, holdout: float | str) -> tuple[int, int]:
-        """Return how many rows maps are fitted on, and how many they are judged on; rows must be told apart to be held out."""
+        """Return how many rows maps are fitted on, and how many they are judged on; rows must differ to be held out."""
         found, roles = self.division(holdout), self.roles
         if isinstance(holdout, str):
             self.require_whole_clusters(holdout, "holdout")
@@ -107,7 +107,7 @@ class PartitionedEngine:
             require_share(holdout)
             if holdout and not (roles.groups or roles.key) and found.alike > MOST_PER_KEY:
                 raise OrthocalError(
-                    f"Rows must be told apart to be held out at random; about {found.alike:.0f} are alike in every column. Name "
+                    f"Rows must differ to be held out at random; about {found.alike:.0f} are alike in every column. Name "
                     "a column that differs with `key`, or use `holdout` 0."
                 )
         fitted, judging = found.rows - found.held, found.held if holdout else found.rows
@@ -183,7 +183,7 @@ class PartitionedEngine:
         raise OrthocalError(REDRAWS.format(self.table.place, times))
 
 
-REDRAWS = "`redraws` must be 0 {}; it is {}. Draw the folds anew with another `random_state`."
+REDRAWS = "`redraws` must be 0 {}; it is {}. Draw other folds with another `random_state`."
 REFINEMENTS = 2
 
 

@@ -48,7 +48,7 @@ def fit_on(calibrator: Any, source: Source, *, exact: bool) -> Calibrator:
     """Return the calibrator fitted; one that has no summaries is refused."""
     del source, exact
     raise OrthocalError(
-        f"`method` must be one that sums are enough for: {', '.join(map(repr, CALIBRATORS))}; it is {calibrator!r}. Use one of "
+        f"`method` in partitions must be one of {', '.join(map(repr, CALIBRATORS))}; it is {calibrator!r}. Use one of "
         "these, or calibrate a sample in memory."
     )
 

@@ -178,7 +178,7 @@ def _cells_of_groups(
         levels = sorted(set(values.tolist()), key=missing_last)
         if len(levels) > MOST_LEVELS:
             raise OrthocalError(
-                f"`by` must name columns of at most {MOST_LEVELS} levels; {name!r} has more. Group them."
+                f"`by` must name columns of at most {MOST_LEVELS} values; {name!r} has more. Group them."
             )
         for level in levels:
             own = np.flatnonzero(values == level)
@@ -190,7 +190,7 @@ def _groups(found: VerdictSums, by: tuple[str, ...], like: Loss) -> Iterator[tup
         levels = sorted((level for column, level in found.groups if column == name), key=missing_last)
         if len(levels) > MOST_LEVELS:
             raise OrthocalError(
-                f"`by` must name columns of at most {MOST_LEVELS} levels; {name!r} has more. Group them."
+                f"`by` must name columns of at most {MOST_LEVELS} values; {name!r} has more. Group them."
             )
         for level in levels:
             yield name, str(level), CellRows(found.groups[name, level], like)

@@ -29,7 +29,7 @@ def reduced(table: PartitionedTable, function: Callable[..., T | None], merge: C
     """Return the answers of all partitions merged, in order, in steps of a few."""
     (heard,) = _checked([table.merged(_named, partial(_merged, merge), function, *shared)])
     if heard.answer is None:
-        raise OrthocalError("The data must have rows that count; every partition is empty, or of weight 0.")
+        raise OrthocalError("The data must have rows of positive weight; every partition is empty, or of weight 0.")
     return heard.answer  # type: ignore[no-any-return]
 
 
@@ -66,7 +66,7 @@ def _that_count(part: Any, shared: Sequence[Any]) -> Any:
 
 
 def _oddities(part: Any, name: str, shared: Sequence[Any]) -> tuple[str, ...]:
-    """Say where all rows of a partition have one treatment level: rows are sorted by it, or some are missing."""
+    """Say where all rows of a partition have one treatment value: rows are sorted by it, or some are missing."""
     roles = getattr(shared[0], "roles", None) if shared else None
     treatment = getattr(roles, "treatment", None)
     if treatment not in part or len(part) < 2:
@@ -74,7 +74,7 @@ def _oddities(part: Any, name: str, shared: Sequence[Any]) -> tuple[str, ...]:
     (first,) = part[treatment].iloc[:1].tolist()
     if not (part[treatment] == first).all():
         return ()
-    return (f"{name} has one treatment level only, {first!r}. Check that none of its rows are missing.",)
+    return (f"{name} has one treatment value only, {first!r}. Check that none of its rows are missing.",)
 
 
 def _kinds(part: Any, name: str, shared: Sequence[Any]) -> tuple[tuple[str, str, str], ...]:

@@ -145,7 +145,7 @@ class Source:
             (found,) = each(self.table, _few, self.job, self.map, parts=[number])
             if found is not None:
                 return found
-        raise OrthocalError("The data must have rows that count; every partition is empty, or of weight 0.")
+        raise OrthocalError("The data must have rows of positive weight; every partition is empty, or of weight 0.")
 
     @property
     def _first_rows(self) -> Loss:
@@ -176,7 +176,7 @@ class Source:
 
     @property
     def has_overlap(self) -> bool:
-        """Whether the loss tells how well treatment levels overlap."""
+        """Whether the loss knows how well treatment arms overlap."""
         return self._first_rows.overlap is not None
 
 

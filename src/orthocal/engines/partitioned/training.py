@@ -28,7 +28,7 @@ PROBED, MOST_LEVELS = 300, 50
 
 
 def probe(table: PartitionedTable, roles: Roles, effect: Effect) -> Any:
-    """Return a few rows, with every treatment level of the partitions that had to be looked at, until the effect is defined."""
+    """Return a few rows, with every treatment value of the partitions that had to be looked at, until the effect is defined."""
     import pandas as pd
 
     found: list[Any] = []
@@ -49,7 +49,7 @@ def probe(table: PartitionedTable, roles: Roles, effect: Effect) -> Any:
 
 
 def probe_all(table: PartitionedTable, roles: Roles) -> Any:
-    """Return a few rows of every partition, with every treatment level, and an outcome that is not 0 or 1 where there is one."""
+    """Return a few rows of every partition, with every treatment value, and an outcome that is not 0 or 1 where there is one."""
     import pandas as pd
 
     found = [few for few in each(table, _few, roles, PROBED // len(table.names) + 1) if few is not None]

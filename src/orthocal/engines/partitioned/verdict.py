@@ -44,7 +44,7 @@ def _subgroups(rows: RangedRows, by: tuple[str, ...]) -> Iterator[tuple[str, str
         levels = rows.levels(name, MOST_LEVELS)
         if len(levels) > MOST_LEVELS:
             raise OrthocalError(
-                f"`by` must name columns of at most {MOST_LEVELS} levels; {name!r} has more. Group them."
+                f"`by` must name columns of at most {MOST_LEVELS} values; {name!r} has more. Group them."
             )
         for level in levels:
             yield name, str(level), rows.among(name, level)

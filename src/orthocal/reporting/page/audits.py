@@ -1,4 +1,4 @@
-"""The section of a page about subgroups that were named to be put right, before and after."""
+"""The section of a page about subgroups that were named to be corrected, before and after."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from orthocal.study import Calibration
 
 
 def audit_sections(done: Calibration, place: str) -> list[Section]:
-    """The subgroups that were named to be put right, before and after."""
+    """The subgroups that were named to be corrected, before and after."""
     if done.audit_before is None:
         return []
     blocks: list[Block] = [audit_picture(done.audit_before, done.audit_after, f"{place}audit")]

@@ -45,7 +45,7 @@ def errors_picture(verdicts: Mapping[str, Assessment], name: str = "errors") -> 
     ax = plots.calibration_errors(verdicts, axes_for_page(0.75 + 0.42 * len(verdicts)))
     tips = [_error_in_words(one, verdict) for one, verdict in verdicts.items()]
     hints(ax, [verdict.error for verdict in verdicts.values()], list(range(len(verdicts)))[::-1])
-    caption = "Calibration errors with intervals, beside the tolerance: an error as large would matter."
+    caption = "Calibration errors with intervals, beside the tolerance: an error this large would matter."
     return picture_of(ax, " ".join(tips), caption, name, tips=tips, table=errors_table(verdicts))
 
 
@@ -244,7 +244,9 @@ def survival_pictures(assessment: Assessment, name: str) -> list[Picture]:
     if curves is None:
         return []
     words = "; ".join(f"{arm}: {mean[-1]:.3g} at {curves.times[-1]:.4g}" for arm, (mean, _) in curves.arms.items())
-    caption = "Chance of no event over time had everyone got each arm, doubly robust, with 95% intervals at each time."
+    caption = (
+        "Survival probability over time had everyone got each arm, doubly robust, with 95% intervals at each time."
+    )
     ax = plots.survival_curves(assessment, axes_for_page(3.5))
     return [picture_of(ax, f"Survival curves, {words}.", caption, f"survival-{name}", table=survival_table(curves))]
 

@@ -74,7 +74,7 @@ def report(
     >>> loss = orthocal.orthogonal_loss("cate", data.X, data.y, treatment=data.treatment, nuisances=data.nuisances)
     >>> with tempfile.TemporaryDirectory() as folder:
     ...     report(orthocal.assess(data.effect, loss), f"{folder}/report.html")
-    ...     pathlib.Path(f"{folder}/report.html").read_text()[:15]
+    ...     pathlib.Path(f"{folder}/report.html").read_text("utf-8")[:15]
     '<!DOCTYPE html>'
     """
     page = report_page(assessments, title, how, since)

@@ -77,7 +77,7 @@ def _ranking(verdict: Assessment) -> str:
     autoc, qini = (estimate(one.value, one.interval) for one in (rate.autoc, rate.qini))
     return (
         f"{capital(verdict.ranking or '')}: AUTOC is {autoc} and Qini {qini}, with {percent(verdict.level)} intervals in "
-        "brackets; both are 0 by chance. A monotone map leaves them as they are."
+        "brackets; both are 0 for a random order. A monotone map leaves them as they are."
     )
 
 

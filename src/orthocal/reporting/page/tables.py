@@ -201,7 +201,7 @@ def survival_table(curves: AverageCurves) -> Table:
         low, high = curves.band(name)
         columns |= {f"{name} lower": low, f"{name} upper": high}
     rows = tuple(tuple(number(value) for value in row) for row in zip(*columns.values(), strict=True))
-    caption = "Chance of no event over time"
+    caption = "Survival probability over time"
     return Table(caption, tuple(columns), rows, file="survival.csv", figures=csv_of_columns(columns))
 
 
@@ -252,7 +252,7 @@ def file_of(what: str, name: str) -> str:
 
 
 def overlap_table(overlap: Overlap) -> Table:
-    """Return how well treatment levels overlap."""
+    """Return how well treatment arms overlap."""
     return Table("Overlap", ("", "figure", "what it means"), tuple(overlap_figures(overlap)), words=1)
 
 
@@ -266,7 +266,7 @@ def how_facts(assessment: Assessment, how: Mapping[str, str]) -> Facts:
             "estimand": origin.estimand,
             "formula": origin.formula,
             "folds": str(origin.folds),
-            "clip": f"fitted propensities are kept inside [{origin.clip:g}, {1 - origin.clip:g}]",
+            "clip": f"fitted propensities are clipped to [{origin.clip:g}, {1 - origin.clip:g}]",
             "seed": origin.seed,
             "rows the nuisances come from": f"{origin.rows:,}",
             **{f"nuisance {name}": learner for name, learner in origin.learners.items()},

@@ -90,7 +90,7 @@ def _interval(verdict: Assessment) -> str:
 
 
 def _tolerance(verdict: Assessment) -> Card:
-    return ("plain", "Tolerance", number(verdict.tolerance), "an error as large would matter")
+    return ("plain", "Tolerance", number(verdict.tolerance), "an error this large would matter")
 
 
 def _ranking(verdict: Assessment) -> Iterator[Card]:

@@ -94,7 +94,7 @@ def _imbalance(column: Floats, surprise: Floats, groups: Integers | None) -> flo
 
 @looks_at_rows
 def follow_up(evidence: StudyEvidence) -> Check | None:
-    """Every row had a chance to be followed to the horizon."""
+    """Every row could have been followed to the horizon."""
     event, learnt = evidence.rows.event, evidence.engine.learnt.nuisances
     curves = [learnt[name] for name in CURVES if name in learnt and name.startswith("censoring")]
     if event is None or not curves:
@@ -110,7 +110,7 @@ def follow_up(evidence: StudyEvidence) -> Check | None:
     advice = (
         f"Choose an earlier time: {number(float(enough[-1]))} would do." if len(enough) else "Get longer follow-up."
     )
-    sentence = "Some rows had hardly any chance of being followed to the horizon, so few rows speak for them."
+    sentence = "Some rows had hardly any probability of being followed to the horizon, so few rows represent them."
     return Check("follow-up", WARNING, figure, sentence, advice)
 
 
@@ -126,7 +126,7 @@ def instrument_strength(evidence: StudyEvidence) -> Check | None:
     figure = f"F = {strength:.1f}, {mean:.1%} compliers"
     if strength >= STRONG:
         return passed("instrument strength", figure, "The instrument moves the treatment.")
-    sentence = f"The instrument hardly moves the treatment (F below {STRONG:g})."
+    sentence = f"The instrument is weak: it hardly moves the treatment (F below {STRONG:g})."
     return Check(
         "instrument strength", WARNING, figure, sentence, "Read every interval with care; use a stronger instrument."
     )
@@ -153,7 +153,7 @@ def extreme_weights(evidence: StudyEvidence) -> Check | None:
     share, heaviest = sums.effective_rows / sums.rows, sums.heaviest
     figure = f"effective sample size {share:.0%} of rows, heaviest row {number(100 * heaviest)}%"
     if share >= LEAST_WEIGHTED and heaviest <= HEAVIEST:
-        return passed("weights", figure, "No few rows carry most of the weight.")
+        return passed("weights", figure, "The weight is not concentrated in a few rows.")
     return Check(
         "weights", WARNING, figure, "A few rows carry most of the sample weight.", "Trim or check the weights."
     )

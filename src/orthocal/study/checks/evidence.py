@@ -77,7 +77,7 @@ class StudyEvidence:
 
     @property
     def overlap(self) -> Overlap | None:
-        """How well treatment levels overlap, row by row."""
+        """How well treatment arms overlap, row by row."""
         found: Overlap | None = self.engine.learnt.loss.overlap
         return found
 

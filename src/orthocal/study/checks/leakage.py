@@ -45,9 +45,9 @@ def giveaway(evidence: StudyEvidence) -> Check | None:
     wrong = [f"{name} ({target})" for (name, target), score in scores.items() if score > GIVEN_AWAY]
     figure = f"largest out-of-fold R2 or AUC of one covariate {best:.3f} ({name}, of the {target})"
     if not wrong:
-        return passed("giveaway", figure, "No covariate gives outcome or treatment away.")
-    sentence = f"{listed(wrong)}: gives it away, as a copy of it or a column measured later would."
-    return Check("giveaway", FAILED, figure, sentence, "Leave it out of the covariates.")
+        return passed("leakage", figure, "No covariate gives outcome or treatment away.")
+    sentence = f"{listed(wrong)}: predicts it almost perfectly, as a copy of it or a column measured later would."
+    return Check("leakage", FAILED, figure, sentence, "Leave it out of the covariates.")
 
 
 def score_of_covariate(column: Floats, values: Floats) -> float:

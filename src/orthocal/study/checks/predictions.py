@@ -90,7 +90,7 @@ def ranking(verdict: Assessment) -> Check | None:
     figure = f"AUTOC {estimate(verdict.rate.autoc.value, verdict.rate.autoc.interval)}"
     if verdict.ranking == BACKWARDS:
         sentence = "The prediction ranks backwards: those predicted to gain most gain least."
-        return Check("ranking", FAILED, figure, sentence, "Look for a sign or a label that is turned round.")
+        return Check("ranking", FAILED, figure, sentence, "Look for a flipped sign or swapped treatment labels.")
     words = "ranks" if verdict.ranking == RANKS else "does not rank backwards"
     return passed("ranking", figure, f"The prediction {words}.")
 
@@ -102,5 +102,5 @@ def skewness(verdict: Assessment) -> Check | None:
     figure = f"{verdict.skewness:.2f}"
     if verdict.skewness <= MOST_SKEW:
         return passed("skewness", figure, "Residuals are not too skewed for the rows of a bin.")
-    sentence = f"Residuals are strongly skewed for the rows of a bin (above {MOST_SKEW}): tests that cannot bear it are left out."
+    sentence = f"Residuals are strongly skewed for the rows of a bin (above {MOST_SKEW}): tests that need less of it are skipped."
     return Check("skewness", WARNING, figure, sentence, "Use fewer bins or more rows, or judge a bounded outcome.")
