@@ -142,11 +142,11 @@ SENTENCES = {
     "bins 10**10": (lambda: judge(bins=10**10), "`bins` must be at most 100,000; it is 10000000000"),
     "histogram 10**10": (lambda: calibrate(Histogram(bins=10**10)), "`bins` must be at most 100,000"),
     "draws 10**10": (lambda: orthocal.assess(TAU, learn(), draws=10**10), "`draws` must be at most 1,000,000"),
-    "short answers": (learnt_by(lambda n: np.zeros(n - 1)), "it answers in the shape"),
-    "wide answers": (learnt_by(lambda n: np.zeros((n, 2))), "it answers in the shape"),
-    "one answer": (learnt_by(lambda n: 1.0), "it answers in the shape ()"),
+    "short answers": (learnt_by(lambda n: np.zeros(n - 1)), "it returned the shape"),
+    "wide answers": (learnt_by(lambda n: np.zeros((n, 2))), "it returned the shape"),
+    "one answer": (learnt_by(lambda n: 1.0), "it returned the shape ()"),
     "no answers": (learnt_by(lambda n: None), "The learner Learner of nuisance `outcome_control` failed"),
-    "NaN answers": (learnt_by(lambda n: np.full(n, np.nan)), "it answers with numbers that are not finite"),
+    "NaN answers": (learnt_by(lambda n: np.full(n, np.nan)), "it returned numbers that are not finite"),
     "one class": (
         lambda: learn(
             nuisances={name: KNOWN[name] for name in ("outcome_control", "outcome_treated")},

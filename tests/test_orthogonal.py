@@ -257,7 +257,7 @@ def call(data, **changes):
     ("changes", "message"),
     [
         ({"effect": "cates"}, "`effect` must be one of 'cate'"),
-        ({"effect": CATE(arm=2)}, "`arm`=2 must occur in the treatment column; its levels are 0, 1"),
+        ({"effect": CATE(arm=2)}, "`arm`=2 must occur in the treatment column; its values are 0, 1"),
         ({"effect": CATE(control="no")}, "`control`='no' must occur"),
         ({"effect": CATE(arm=1, control=1)}, "`arm` and `control` must differ"),
         ({"treatment": np.ones(1200)}, "The treatment must have at least two values; every row is 1.0"),

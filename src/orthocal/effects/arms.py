@@ -139,7 +139,7 @@ def warn_if_clipped(clipped: Mapping[str, float], clip: float) -> None:
         if share > MOST_CLIPPED:
             warnings.warn(
                 f"`{name}` was clipped at {clip} in {share:.1%} of rows: overlap is poor, and effects there rest on "
-                "extrapolation. Restrict the rows to those that could have had either level, or use effect='overlap'.",
+                "extrapolation. Restrict the rows to those that could have had either arm, or use effect='overlap'.",
                 OverlapWarning,
                 stacklevel=3,
             )

@@ -121,8 +121,8 @@ class RestrictedMeanTime:
     equivariance: ClassVar[Equivariance] = Equivariance(1, None)
     uses_event: ClassVar[bool] = True
     words: ClassVar[Words] = Words(
-        "The effect of the arm against the control on the mean time without the event up to a horizon among people alike in the "
-        "covariates, E[min(T(arm), h) - min(T(control), h) | X].",
+        "The effect of the arm against the control on the mean time without the event up to a horizon among people with the "
+        "same covariates, E[min(T(arm), h) - min(T(control), h) | X].",
         "squared loss on phi1 - phi0, phi_a = R_a + 1{a}/pi_a sum over cells k of [time lived in k - expected - (event in k - at "
         "risk in k * hazard) * mean time left] / G_a(k-), R the area under S",
         INDEPENDENT_CENSORING,

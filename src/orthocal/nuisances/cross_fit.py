@@ -208,7 +208,7 @@ def _fit_and_predict(
     with said_of(learner, nuisance):
         answer = learnt((X if nuisance.features is None else nuisance.features)[order[fold[order] == k]])
         if nuisance.wrap is None and answer.ndim != 1:
-            raise ValueError(f"it answers in the shape {answer.shape} for {len(answer)} rows.")
+            raise ValueError(f"it returned the shape {answer.shape} for {len(answer)} rows.")
         return answer
 
 

@@ -35,9 +35,9 @@ class Learnt:
         if is_classifier(self.model):
             answer = _second_class(answer)
         if answer.ndim == 0 or len(answer) != len(features):
-            raise ValueError(f"it answers in the shape {answer.shape} for {len(features)} rows.")
+            raise ValueError(f"it returned the shape {answer.shape} for {len(features)} rows.")
         if not np.isfinite(answer).all():
-            raise ValueError("it answers with numbers that are not finite.")
+            raise ValueError("it returned numbers that are not finite.")
         return answer
 
 

@@ -199,9 +199,7 @@ def imported_duckdb() -> Any:
     try:
         import duckdb
     except ImportError:
-        raise UnavailableError(
-            "DuckDB must be there; it is not installed. Use: pip install 'orthocal[duckdb]'"
-        ) from None
+        raise UnavailableError("DuckDB must be installed; it is not. Run: pip install 'orthocal[duckdb]'") from None
     return duckdb
 
 

@@ -136,8 +136,8 @@ def _require_known_levels(observations: Observations, fitted: Fitted, effect: An
     if len(other):
         level = observations.treatment[other[:1]].tolist()[0]
         raise OrthocalError(
-            f"Row {other[0]} has the treatment {level!r}, and no row of the partitions looked at first had another level than "
-            "arm and control; `propensity_control` must be given as well."
+            f"`propensity_control` must be given where there are more than two treatment values; row {other[0]} has {level!r}, "
+            "which the first partitions did not have."
         )
 
 

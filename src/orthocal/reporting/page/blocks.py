@@ -96,7 +96,7 @@ def _bins_picture(ax: Axes, verdict: Assessment, title: str, name: str, caption:
     bins = verdict.bins
     hints(ax, bins["prediction"], bins["target"] if verdict.curve is not None else -bins["residual"])
     tips = [
-        f"Predicted {number(p)}, estimated {number(t) or 'nothing certain'}{_gap(gap, low, high)}; {n:,.0f} rows."
+        f"Predicted {number(p)}, estimated {number(t) or '(too uncertain)'}{_gap(gap, low, high)}; {n:,.0f} rows."
         for p, t, gap, low, high, n in zip(
             *(bins[k] for k in ("prediction", "target", "residual", "residual_lower", "residual_upper", "n")),
             strict=True,
@@ -290,5 +290,5 @@ def _bins_in_words(assessment: Assessment) -> str:
     bins = assessment.bins
     pairs = zip(bins["prediction"], bins["target"], strict=True)
     return "predicted and estimated, bin by bin, " + ", ".join(
-        f"{p:.3g} and {t:.3g}" if np.isfinite(t) else f"{p:.3g} and nothing certain" for p, t in pairs
+        f"{p:.3g} and {t:.3g}" if np.isfinite(t) else f"{p:.3g} and too uncertain" for p, t in pairs
     )

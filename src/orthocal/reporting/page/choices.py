@@ -39,7 +39,7 @@ def choice_page(choice: Choice, title: str, how: Mapping[str, str]) -> Page:
 
 
 def _cards(choice: Choice) -> Iterator[Card]:
-    """Yield the best rival, how many cannot be told apart from it, and what deciding by it is worth."""
+    """Yield the best rival, how many cannot be distinguished from it, and what deciding by it is worth."""
     best = choice.rivals[0]
     ends = f"{percent(choice.level)} interval {between(best.relative_loss.interval)}"
     yield (
@@ -50,7 +50,7 @@ def _cards(choice: Choice) -> Iterator[Card]:
     )
     count = len(choice.confidence_set)
     tone = "good" if count == 1 else "open"
-    yield (tone, "Confidence set", f"{count} of {len(choice.rivals)}", "cannot be told apart from the best")
+    yield (tone, "Confidence set", f"{count} of {len(choice.rivals)}", "cannot be distinguished from the best")
     if best.value is not None:
         yield (
             "plain",
@@ -87,7 +87,7 @@ def _leaderboard(choice: Choice) -> Picture:
     ]
     caption = (
         f"Mean losses minus that of the average effect, with {percent(choice.level)} intervals; lower is better. Filled marks "
-        "cannot be told apart from the best."
+        "cannot be distinguished from the best."
     )
     table = Table(
         "Leaderboard",

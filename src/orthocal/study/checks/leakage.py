@@ -119,7 +119,7 @@ def hidden_clusters(evidence: StudyEvidence) -> Check | None:
         return None
     wrong = [name for name, column in evidence.plain_columns().items() if _never_varies(column, rows.treatment)]
     if not wrong:
-        return passed("hidden clusters", "", "Within no column's values is treatment always the same.")
+        return passed("hidden clusters", "", "Treatment varies among the rows that share a value of any column.")
     sentence = (
         f"Treatment never varies among rows with the same {listed(wrong)}: it seems to have been given by cluster."
     )
