@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from orthocal import OrthocalError, QuadraticLoss, Study
-from orthocal.assessment.rivals import rival_sums
+from orthocal.assessment.rivals_side_by_side import rival_sums
 from tests.contracts.test_engines import ENGINES, divided, every_engine
 from tests.contracts.test_engines import threads as threads  # noqa: PLC0414  # a fixture
 from tests.contracts.test_partitioned_checks import ROLES, people

@@ -16,7 +16,7 @@ from orthocal.assessment.assess import assess_rows
 from orthocal.assessment.audit import AuditPlan, audited
 from orthocal.assessment.audit_records import Audit
 from orthocal.assessment.records import Settings
-from orthocal.assessment.rivals import RivalSums, rival_sums, that_count
+from orthocal.assessment.rivals_side_by_side import RivalSums, rival_sums, that_count
 from orthocal.calibrators import Calibrator, Constant
 from orthocal.calibrators.within import GroupsWithin
 from orthocal.group_maps import GroupMap, predict_within

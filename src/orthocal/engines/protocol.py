@@ -15,7 +15,7 @@ from orthocal.arrays import Booleans, Floats, Integers
 from orthocal.assessment import Assessment, Comparison
 from orthocal.assessment.audit_records import Audit
 from orthocal.assessment.records import Settings
-from orthocal.assessment.rivals import RivalSums
+from orthocal.assessment.rivals_side_by_side import RivalSums
 from orthocal.calibrators import Calibrator
 from orthocal.calibrators.within import GroupsWithin
 from orthocal.errors import OrthocalError

@@ -16,7 +16,7 @@ MEASURES = ("cost", "gain", "promised", TREATED)
 """What a step of a rule adds, the cost first."""
 
 
-def ratios(prediction: Floats, cost: Floats) -> Floats:
+def gain_per_cost(prediction: Floats, cost: Floats) -> Floats:
     """Return predicted gain per cost: infinite where a gain costs nothing, 0 where nothing is gained."""
     gain = np.maximum(prediction, 0.0)
     return np.divide(gain, cost, out=np.where(gain > 0, np.inf, 0.0), where=cost > 0)
@@ -66,7 +66,7 @@ class RatioCells:
 
 def cells_of(prediction: Floats, cost: Floats, edges: Floats) -> Integers:
     """Return the cell of each row: 0 for gains that cost nothing, then from the highest ratio down, last those never bought."""
-    ratio = ratios(prediction, cost)
+    ratio = gain_per_cost(prediction, cost)
     down = len(edges) + 1 - np.searchsorted(edges, ratio, side="left")
     return np.where(ratio == 0, len(edges) + 2, np.where(np.isinf(ratio), 0, down)).astype(np.int64)
 

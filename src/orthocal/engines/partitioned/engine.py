@@ -12,7 +12,7 @@ import numpy as np
 from orthocal.arrays import Floats
 from orthocal.assessment import Assessment, Comparison
 from orthocal.assessment.records import Settings
-from orthocal.assessment.rivals import RivalSums
+from orthocal.assessment.rivals_side_by_side import RivalSums
 from orthocal.calibrators import CALIBRATORS, Calibrator, Constant
 from orthocal.effects import Effect
 from orthocal.engines.partitioned.division import (

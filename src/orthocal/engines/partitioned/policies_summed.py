@@ -14,7 +14,15 @@ from orthocal.decisions.evidence import Averages, Measure
 from orthocal.decisions.people import People, blankets_within, people_of, require_spendable
 from orthocal.decisions.policy import BASELINE, LESS_COST, About, RulesJudged, concluded_policy, rule_columns
 from orthocal.decisions.records import Policy
-from orthocal.engines.partitioned.budget_cells import MEASURES, TREATED, RatioCells, Reach, cells_of, ratios, reach_of
+from orthocal.engines.partitioned.budget_cells import (
+    MEASURES,
+    TREATED,
+    RatioCells,
+    Reach,
+    cells_of,
+    gain_per_cost,
+    reach_of,
+)
 from orthocal.engines.partitioned.grid_cells import CELLS
 from orthocal.engines.partitioned.partition_loss import Job, fitted_of, observed
 from orthocal.engines.partitioned.passes import reduced
@@ -161,7 +169,7 @@ def _sketches(part: Any, job: Job, plan: PolicyPlan, keep: int) -> dict[str, Ske
     people = people_in(part, job, plan)
     found: dict[str, Sketch | None] = {}
     for name, prediction in people.predictions.items():
-        ratio = ratios(prediction[:, 0], people.cost[:, 0])
+        ratio = gain_per_cost(prediction[:, 0], people.cost[:, 0])
         some = (ratio > 0) & np.isfinite(ratio)
         found[name] = Sketch.of(ratio[some], people.weight[some], keep) if some.any() else None
     return found

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from orthocal.arrays import Floats
-from orthocal.assessment.rivals import RivalSums, rival_sums
+from orthocal.assessment.rivals_side_by_side import RivalSums, rival_sums
 from orthocal.engines.partitioned.partition_loss import Job, loss_of
 from orthocal.engines.partitioned.passes import reduced
 from orthocal.engines.partitioned.source import Source
