@@ -67,7 +67,7 @@ class DataSums:
     first_stage : Moments or Clusters or None
         Of weights, and of weights times how far the instrument moves the treatment.
     overlap : Overlap or None
-        How well treatment levels overlap.
+        How well treatment arms overlap.
     """
 
     rows: int
