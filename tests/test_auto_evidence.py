@@ -96,7 +96,7 @@ def test_rows_that_decide_the_slope_by_hand():
     p = np.array([-1.0, -1.0, 1.0, 1.0])
     assert deciding_rows(*plain(p, np.array([-1.0, 1.0, -1.0, 1.0]))) == pytest.approx(4)
     assert deciding_rows(*plain(p, np.array([-1.0, 1.0, -3.0, 3.0]) + 7)) == pytest.approx(20**2 / 164)
-    assert deciding_rows(*plain(3 * p, np.array([-1.0, 1.0, -3.0, 3.0]))) == pytest.approx(20**2 / 164)
+    assert deciding_rows(*plain(3 * p + 5, np.array([-1.0, 1.0, -3.0, 3.0]))) == pytest.approx(20**2 / 164)
     assert deciding_rows(*plain(p, np.full(4, 2.0))) == 4  # nothing pulls anywhere
 
 
