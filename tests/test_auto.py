@@ -7,7 +7,7 @@ from orthocal import Auto, ExpectileLoss, HingeLoss, Isotonic, OrthocalError, Qu
 from orthocal.calibration.schemes import fit_calibrator
 from orthocal.calibrators import CALIBRATORS
 from orthocal.calibrators.auto import LINES, SHAPES
-from orthocal.calibrators.evidence import bend_evidence, line_evidence
+from orthocal.calibrators.evidence import bend_evidence, deciding_rows, line_evidence
 from orthocal.calibrators.left_out import by_value, left_out
 from orthocal.calibrators.lines import Rising
 from orthocal.calibrators.mixture import Mixture, mixed
@@ -117,6 +117,42 @@ def test_weights_by_hand(name, n):
     raw = np.exp([-behind[name] - candidates[name].handicap for name in kept])
     np.testing.assert_allclose([trials[name] for name in kept], raw / raw.sum(), rtol=1e-6)
     assert any(name in SHAPES for name in kept)
+
+
+def far_rows(n, rng):
+    """Predictions that are noise, some of them far off, where outcomes are noisy: a handful of rows decides the slope."""
+    prediction = rng.standard_t(3, n)
+    return plain(prediction, 0.5 + (1 + np.abs(prediction)) * rng.standard_t(2.5, n))
+
+
+def test_where_a_handful_of_rows_decides_the_constant_must_prove_less():
+    """Its handicap is a fifth of those rows, and no more than 3: weights of two lines differ by evidence and handicaps."""
+    handicaps = []
+    for prediction, loss in (drawn("noise", 500, seed=1), far_rows(500, np.random.default_rng(0))):
+        trials = {trial.name: trial.weight for trial in Auto(repeats=1).fit(prediction, loss).trials_}
+        behind = line_evidence(*by_value(prediction, loss)).lines
+        handicaps.append(np.log(trials["shift"] / trials["constant"]) + behind["shift"] - behind["constant"] + 2)
+        assert handicaps[-1] == pytest.approx(min(3, deciding_rows(prediction, loss) / 5))
+    assert handicaps[0] == pytest.approx(3)
+    assert handicaps[1] < 2
+
+
+def test_where_a_handful_of_rows_decides_noise_is_not_followed(monkeypatch):
+    costs = []
+    for candidate in (LINES["constant"], LINES["constant"]._replace(per_row=np.inf)):
+        monkeypatch.setitem(LINES, "constant", candidate)
+        fits = [Auto(repeats=1).fit(*far_rows(300, np.random.default_rng(seed))) for seed in range(12)]
+        costs.append(np.mean([np.mean((fit.predict(GRID) - 0.5) ** 2) for fit in fits]))
+    print(f"mean cost {costs[0]:.3f}, with the handicap of many rows {costs[1]:.3f}")
+    assert costs[0] < 0.8 * costs[1]
+
+
+def test_units_have_no_say():
+    prediction, loss = far_rows(300, np.random.default_rng(1))
+    small = Auto(repeats=1).fit(prediction, loss)
+    large = Auto(repeats=1).fit(1000 * prediction, QuadraticLoss(1000 * loss.numerator, loss.denominator))
+    np.testing.assert_allclose(large.predict(1000 * GRID), 1000 * small.predict(GRID), rtol=1e-6)
+    assert [trial.weight for trial in large.trials_] == pytest.approx([trial.weight for trial in small.trials_])
 
 
 @pytest.mark.parametrize("name", ["affine", "step", "clusters", "weights", "coarse"])

@@ -5,7 +5,7 @@ import pytest
 from sklearn.linear_model import LinearRegression
 
 from orthocal import HingeLoss, QuadraticLoss
-from orthocal.calibrators.evidence import bend_evidence, bends, largest_drop, line_evidence, pull_of
+from orthocal.calibrators.evidence import bend_evidence, bends, deciding_rows, largest_drop, line_evidence, pull_of
 
 
 def plain(prediction, target):
@@ -89,3 +89,33 @@ def test_the_largest_drop_by_hand():
 def test_at_a_kink_both_sides_count_half():
     loss = HingeLoss(np.array([0.0, 1.0]), np.ones(2), np.full(2, 0.5))
     np.testing.assert_allclose(pull_of(loss, np.array([0.0, 0.0])), [0.0, 0.5])
+
+
+def test_rows_that_decide_the_slope_by_hand():
+    """Residuals times centred predictions: four pulls of 1 are four rows; two of 1 and two of 3 are 20^2 / 164."""
+    p = np.array([-1.0, -1.0, 1.0, 1.0])
+    assert deciding_rows(*plain(p, np.array([-1.0, 1.0, -1.0, 1.0]))) == pytest.approx(4)
+    assert deciding_rows(*plain(p, np.array([-1.0, 1.0, -3.0, 3.0]) + 7)) == pytest.approx(20**2 / 164)
+    assert deciding_rows(*plain(3 * p + 5, np.array([-1.0, 1.0, -3.0, 3.0]))) == pytest.approx(20**2 / 164)
+    assert deciding_rows(*plain(p, np.full(4, 2.0))) == 4  # nothing pulls anywhere
+
+
+def test_normal_rows_count_a_ninth_and_far_ones_a_handful():
+    """Fourth moments of normal noise and predictions are 3 times the squared second ones, each."""
+    rng = np.random.default_rng(7)
+    p, noise = rng.standard_normal((2, 200_000))
+    assert deciding_rows(*plain(p, noise)) == pytest.approx(200_000 / 9, rel=0.05)
+    far = p[:2000] * np.exp(rng.standard_normal(2000))
+    assert deciding_rows(*plain(far, far * noise[:2000])) < 15
+
+
+def test_rows_that_decide_do_not_depend_on_units_and_clusters_count_once():
+    rng = np.random.default_rng(8)
+    p, y = rng.standard_normal((2, 300))
+    once = deciding_rows(*plain(p, y))
+    for scale in (1e-40, 1e-3, 1e40):
+        assert deciding_rows(*plain(scale * p, scale * y)) == pytest.approx(once)
+    copies = np.repeat(np.arange(300), 3)
+    clustered = QuadraticLoss(y[copies], np.ones(900), groups=copies)
+    assert deciding_rows(p[copies], clustered) == pytest.approx(once)
+    assert deciding_rows(*plain(p[copies], y[copies])) == pytest.approx(3 * once)

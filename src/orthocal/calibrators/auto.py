@@ -10,7 +10,7 @@ import numpy as np
 from sklearn.base import BaseEstimator
 
 from orthocal.arrays import Floats, is_constant
-from orthocal.calibrators.evidence import Evidence, line_evidence, rank_statistic, standard_error
+from orthocal.calibrators.evidence import Evidence, deciding_rows, line_evidence, rank_statistic, standard_error
 from orthocal.calibrators.histogram import Histogram
 from orthocal.calibrators.isotonic import Isotonic
 from orthocal.calibrators.left_out import LeftOut, by_value, left_out
@@ -31,7 +31,8 @@ class Candidate(NamedTuple):
     chance it has to be, in half squared standard errors: the more a class of maps can follow noise, the more it must prove.
     `bends` is the number of ways to differ from a line that are tested for it: none for a shape that is nearly a line itself, two
     for smooth ones, more for steps. One that is `for_drops` is considered only where the effect drops from one bin of the
-    predictions to a later one.
+    predictions to a later one. `per_row` is the most handicap for each row that decides the slope: where a handful do, no
+    statistic can be large, for or against the model, and forgetting its differences must prove less.
     """
 
     calibrator: Any
@@ -39,11 +40,12 @@ class Candidate(NamedTuple):
     handicap: float
     bends: int = 0
     for_drops: bool = False
+    per_row: float = np.inf
 
 
 LINES = {
     "identity": Candidate(Identity(), "line", 0.0),
-    "constant": Candidate(Constant(), "line", 3.0),
+    "constant": Candidate(Constant(), "line", 3.0, per_row=0.2),
     "shift": Candidate(Shift(), "line", 2.0),
     "slope": Candidate(Tilt(), "line", 4.0),
     "linear": Candidate(Rising(Linear()), "line", 4.0),
@@ -102,11 +104,12 @@ class Trial:
 class Auto(BaseEstimator):  # type: ignore[misc]
     r"""Combine maps: a candidate's weight is :math:`\propto e^{-c}`, c how far it is behind in half squared standard errors.
 
-    The original prediction, a constant, a shift, a slope about the average and the best line are compared by score
-    tests against the best line; other shapes half by their loss on held-out rows against that of the line, in units of the noise,
-    half by a score test of whether the truth bends away from the line at all. A wider class has a handicap. Weights below 2% are
-    dropped, and at most three members remain. (Exponential weights as in Leung and Barron 2006, whose bound does not cover these
-    candidates; benchmarks/auto.md has the measurements.)
+    The original prediction, a constant, a shift, a slope about the average and the best line are compared by score tests
+    against the best line; other shapes half by their loss on held-out rows against that of the line, in units of the noise, half
+    by a score test of whether the truth bends away from the line at all. A wider class has a handicap; that of a constant is
+    smaller where a handful of rows decides the slope. Weights below 2% are dropped, and at most three members remain.
+    (Exponential weights as in Leung and Barron 2006, whose bound does not cover these candidates; benchmarks/auto.md has the
+    measurements.)
 
     The map does not fall unless the effect does: a histogram may have a part only where the effect clearly drops from one bin to
     a later one. Where the best line falls by two standard errors, the map is a constant; ask for ``"linear"``, ``"platt"`` or
@@ -188,7 +191,10 @@ class Auto(BaseEstimator):  # type: ignore[misc]
         )
         falls = evidence.slope < -FALLS
         most = float(len(np.unique(prediction)))  # with few distinct predictions no map can follow much noise
-        candidates = {name: one._replace(handicap=min(one.handicap, most)) for name, one in candidates.items()}
+        rows = deciding_rows(prediction, loss)
+        candidates = {
+            name: one._replace(handicap=min(one.handicap, most, one.per_row * rows)) for name, one in candidates.items()
+        }
         weights = {"constant": 1.0} if falls else _members(_weights(candidates, evidence, seen), candidates)
         self._report(weights, candidates, seen)
         if falls:

@@ -142,7 +142,10 @@ def _(calibrator: Mixture, source: Source, *, exact: bool) -> Calibrator:
 
 @fit_on.register(Auto)
 def _(calibrator: Auto, source: Source, *, exact: bool) -> Calibrator:
-    """As in memory: lines are compared on all rows, by moments of cells; shapes on a sample; members are fitted on all rows."""
+    """As in memory: lines are compared on all rows, by moments of cells; shapes on a sample; members are fitted on all rows.
+
+    How many rows decide the slope is counted on the sample: cells know squares of scores, and no fourth powers.
+    """
     level, loss = source.grid.as_summed()
     if source.line.low == source.line.high:
         chosen = calibrator.choose(np.zeros(2), loss)
