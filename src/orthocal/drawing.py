@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+import warnings
+from typing import TYPE_CHECKING, Any
 
 import matplotlib.pyplot as plt
 
@@ -15,6 +16,20 @@ INK, GREY, ACCENT = "#1b1b1b", "#8a8a8a", "#0b5fa5"
 def axes_or_new(ax: Axes | None, size: tuple[float, float]) -> Axes:
     """Return the axes, or those of a new figure of that size in inches."""
     return plt.subplots(figsize=size, layout="constrained")[1] if ax is None else ax
+
+
+def plain(text: Any) -> str:
+    """Return a name as it is drawn: a dollar starts no formula, and what cannot be printed is drawn by its number."""
+    letters = (one if one.isprintable() else one.encode("unicode_escape").decode() for one in str(text))
+    return "".join(letters).replace("$", r"\$")
+
+
+def save_figure(figure: Any, target: Any, **how: Any) -> None:
+    """Write a figure and close it; of letters that a font lacks nothing is said, for a page has fonts of its own."""
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", "Glyph .* missing from")
+        figure.savefig(target, **how)
+    plt.close(figure)
 
 
 MOST_BESIDE = 4

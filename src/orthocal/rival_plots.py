@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from orthocal.assessment.rivals import Rival
-from orthocal.drawing import ACCENT, GREY, INK, axes_or_new
+from orthocal.drawing import ACCENT, GREY, INK, axes_or_new, plain
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -39,7 +39,7 @@ def leaderboard(rivals: Sequence[Rival], ax: Axes | None = None, *, level: float
         ax.plot(loss.interval, [place, place], color=look["color"], linewidth=2.2, solid_capstyle="butt", zorder=2)
         ax.plot([loss.value], [place], markersize=7.5, linestyle="none", zorder=3, **look)
     ax.set(xlim=(low, high), ylim=(len(rivals) - 0.4, -0.6))
-    ax.set_yticks(range(len(rivals)), [rival.name for rival in rivals])
+    ax.set_yticks(range(len(rivals)), [plain(rival.name) for rival in rivals])
     ax.set_xlabel(f"mean loss minus that of the average effect ({100 * level:g}% intervals); lower is better")
     for name, look in LOOKS.items():
         ax.plot([], [], linestyle="none", markersize=7.5, label=name, **look)

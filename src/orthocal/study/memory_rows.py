@@ -31,6 +31,8 @@ from orthocal.study.columns import MemoryTable, require_columns_in, require_name
 if TYPE_CHECKING:
     from orthocal.study.definition import StudyDefinition
 
+MOST_REDRAWS = 1000
+
 
 class MemoryStudyRows:
     """Rows in memory."""
@@ -230,7 +232,7 @@ class MemoryStudyRows:
 
     def require_redraws(self, redraws: int) -> None:
         """A number of further draws."""
-        require_whole(redraws, 0, "redraws")
+        require_whole(redraws, 0, "redraws", MOST_REDRAWS)
 
     def band(self, prediction: Floats, bins: Floats | None, level: float) -> EffectBand:
         """Return the band of the average effect of people with the same prediction; one made before is kept."""

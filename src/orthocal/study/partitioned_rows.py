@@ -15,7 +15,7 @@ from orthocal.assessment.parts import Check
 from orthocal.calibrators import Calibrator
 from orthocal.calibrators.within import GroupsWithin
 from orthocal.engines.protocol import PartitionedTable, require_share
-from orthocal.errors import OrthocalError
+from orthocal.errors import OrthocalError, is_whole
 from orthocal.formats import listed, shown
 from orthocal.maps import Map
 from orthocal.nuisances.learners import Recipe
@@ -120,7 +120,7 @@ class PartitionedStudyRows:
         """Refuse: checks look at single rows."""
         raise OrthocalError(
             f"`checks` must have rows in memory; this study's are {self.table.place}. Check a sample: "
-            f"Study({self.table.sampling}, ...).checks()"
+            f"Study({self.table.sampling}, ...).checks()."
         )
 
     def checks_of(self, given: Any, name: str | None = None) -> tuple[Check, ...]:
@@ -159,9 +159,9 @@ class PartitionedStudyRows:
 
     def require_redraws(self, redraws: int) -> None:
         """None: on as many rows other draws of the folds hardly move the error, and passes are dear."""
-        if redraws:
+        if not (is_whole(redraws) and redraws == 0):
             raise OrthocalError(
-                f"`redraws` must be 0 {self.table.place}; it is {redraws}. Draw the folds anew with another `random_state`."
+                f"`redraws` must be 0 {self.table.place}; it is {shown(redraws)}. Draw the folds with another `random_state`."
             )
 
     def band(self, prediction: str, bins: Floats | None, level: float) -> EffectBand:
