@@ -58,6 +58,10 @@ SENTENCES = {
         lambda: orthocal.BoostedMulticalibrator(folds=10**5000).fit(TAU, LOSS, X),
         "`folds` must be at most 60; it is a very long int",
     ),
+    "boosted in leaves of 10**10": (
+        lambda: orthocal.BoostedMulticalibrator(min_samples_leaf=10**10).fit(TAU, LOSS, X),
+        "`min_samples_leaf` must be at most 2,147,483,647; it is 10000000000",
+    ),
     "policy of True": (lambda: orthocal.policy(True, {"tau": TAU}), "`scores` must be an ArmScores"),
     "policy of no predictions": (
         lambda: orthocal.policy(SCORES, 3),

@@ -120,7 +120,7 @@ class BoostedMulticalibrator(BaseEstimator):  # type: ignore[misc]
         require_whole(self.max_steps, 1, "max_steps", MOST_STEPS)
         require_whole(self.folds, 2, "folds", rows)
         require_whole(self.max_leaf_nodes, 2, "max_leaf_nodes", MOST_STEPS)
-        require_whole(self.min_samples_leaf, 1, "min_samples_leaf")
+        require_whole(self.min_samples_leaf, 1, "min_samples_leaf", 2**31 - 1)
         require_whole(self.random_state, 0, "random_state", 2**32 - 1)
         if not (is_number(self.learning_rate) and 0 < self.learning_rate <= 1):
             raise OrthocalError(f"`learning_rate` must be above 0 and at most 1; it is {shown(self.learning_rate)}.")
