@@ -173,6 +173,12 @@ SENTENCES = {
     "outcome None": (lambda: study(outcome=None), "`outcome` must be the name of a column; it is None"),
     "weight a frame": (lambda: study(weight=FRAME), "`weight` must be the name of a column"),
     "covariates 3": (lambda: study(covariates=3), "`covariates` must be a list of columns; it is 3"),
+    "no covariates of many": (
+        lambda: Study(
+            FRAME.assign(**{f"column {k}": 0 for k in range(40)}), outcome="y", treatment="a", propensity=0.5
+        ),
+        "`covariates` must be named: a column measured after treatment",
+    ),
     "limits a frame": (lambda: study(limits=FRAME), "`limits` must be two numbers, the lower first"),
     "load None": (lambda: orthocal.load(None), "`path` must be the path of a file; it is None"),
     "about an object": (

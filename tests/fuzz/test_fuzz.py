@@ -106,6 +106,11 @@ def test_an_input_that_is_modified_is_seen():
     assert judged(lambda: values.__setitem__(0, 1.0), [values]) == "an input was modified"
 
 
+def test_a_list_to_be_pasted_may_be_long():
+    columns = ", ".join(repr(f"column {k}") for k in range(100))
+    assert sentence_problem(f"`covariates` must be named. Choose among covariates=[{columns}].") is None
+
+
 @pytest.mark.parametrize("text", ["x" * 301, "two\nlines.", "no end", "Wrong."])
 def test_bad_sentences_are_seen(text):
     assert sentence_problem(text) is not None
