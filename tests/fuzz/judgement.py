@@ -8,6 +8,7 @@ import warnings
 from collections.abc import Mapping
 
 import numpy as np
+import pandas as pd
 
 from orthocal import OrthocalError
 
@@ -61,15 +62,24 @@ def fingerprints(values):
 def fingerprint(value):
     """Return something that changes when a value is modified."""
     if isinstance(value, np.ndarray):
-        return value.dtype.str, value.shape, repr(value.tolist()) if value.dtype.kind == "O" else value.tobytes()
+        return value.dtype.str, value.shape, _shown(value.tolist()) if value.dtype.kind == "O" else value.tobytes()
     if isinstance(value, Mapping):
-        return tuple((repr(key), fingerprint(one)) for key, one in value.items())
+        return tuple((_shown(key), fingerprint(one)) for key, one in value.items())
+    if isinstance(value, pd.DataFrame):  # pandas shows the middle of a table by dots, and takes its time
+        columns = [value.iloc[:, k] for k in range(value.shape[1])]
+        return _shown(list(value.columns)), _shown(value.index), *(fingerprint(one) for one in columns)
+    if isinstance(value, pd.Series):
+        return str(value.dtype), fingerprint(value.to_numpy())
     if isinstance(value, str | int | float | list | tuple | set) or hasattr(value, "columns"):
-        try:
-            return repr(value)
-        except (TypeError, ValueError):  # of thousands of digits, or of lists of objects in pandas
-            return None
+        return _shown(value)
     return None
+
+
+def _shown(value):
+    try:
+        return repr(value)
+    except (TypeError, ValueError):  # of thousands of digits, or of lists of objects in pandas
+        return None
 
 
 def judged(call, inputs=(), *, finite=lambda result: None):

@@ -5,6 +5,7 @@ import warnings
 from dataclasses import fields
 
 import numpy as np
+import pandas as pd
 import pytest
 
 import orthocal
@@ -104,6 +105,9 @@ def test_judgement(call, problem):
 def test_an_input_that_is_modified_is_seen():
     values = np.zeros(3)
     assert judged(lambda: values.__setitem__(0, 1.0), [values]) == "an input was modified"
+    table = pd.DataFrame({f"column {k}": np.zeros(100) for k in range(30)})
+    assert judged(lambda: len(table) and None, [table]) is None
+    assert judged(lambda: table.iloc.__setitem__((50, 15), 1.0), [table]) == "an input was modified"
 
 
 def test_a_list_to_be_pasted_may_be_long():
