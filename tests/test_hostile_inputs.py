@@ -199,6 +199,10 @@ SENTENCES = {
         lambda: study(arms="all", control=FRAME, nuisances=None),
         "`control` must be one value of the treatment",
     ),
+    "control of arms 10**5000": (
+        lambda: study(arms="all", control=10**5000, nuisances=None),
+        "Every arm must occur in the treatment; a very long int does not",
+    ),
     "effect of arms a column": (lambda: study(arms="all", effect=TAU), "`effect` must be 'cate' where there are"),
     "redraws of arms a column": (
         lambda: study(arms="all", propensity=0.5, nuisances=None).assess({1: "tau"}, redraws=TAU),

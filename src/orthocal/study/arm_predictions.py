@@ -43,8 +43,9 @@ def arms_in_order(named: str | Sequence[Any] | None, control: Any, there: Sequen
         raise OrthocalError(f"`arms` must be 'all' or a list of values of the treatment; it is {shown(named)}.")
     for arm in (first, *wanted):
         if arm not in there:
-            alike = [one for one in there if str(one) == str(arm)]
-            hint = f" Did you mean {alike[0]!r}?" if alike else did_you_mean(str(arm), list(map(str, there)))
+            text = shown(arm).strip("'")
+            alike = [one for one in there if str(one) == text]
+            hint = f" Did you mean {alike[0]!r}?" if alike else did_you_mean(text, list(map(str, there)))
             raise OrthocalError(
                 f"Every arm must occur in the treatment; {shown(arm)} does not.{hint} There are {known}."
             )
