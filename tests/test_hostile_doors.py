@@ -142,6 +142,13 @@ def test_hostile_values_get_one_sentence(case, tmp_path, monkeypatch):
     assert list(tmp_path.iterdir()) == []
 
 
+def test_new_rows_of_different_lengths_are_refused():
+    model = orthocal.CrossCalibratedModel(Learner(np.zeros), method="linear", folds=2, repeats=1)
+    model.fit(X, Y, treatment=TREATMENT, nuisances={"propensity": 0.5})
+    with pytest.raises(OrthocalError, match="`X` must have rows and columns; its rows have different lengths"):
+        model.predict([[1.0], [1.0, 2.0]])
+
+
 def test_a_covariate_without_any_value_is_no_help_and_no_error():
     fitted = orthocal.BoostedMulticalibrator(max_steps=3, min_samples_leaf=5).fit(TAU, LOSS, np.full((N, 1), np.nan))
     assert np.isfinite(fitted.predict(TAU, X[:, :1])).all()
