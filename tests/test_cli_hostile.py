@@ -210,6 +210,23 @@ def test_an_encoding_is_refused_where_it_would_not_be_used(here, capsys):
     assert "`--encoding` must be left out with `--engine local`, which reads UTF-8" in line
 
 
+def test_a_policy_in_chunks_is_refused_before_its_costs_are_looked_up(here, capsys):
+    words = [
+        "policy",
+        "data.csv",
+        *QUICK,
+        "--prediction",
+        "tau",
+        "--covariates",
+        "x",
+        "--engine",
+        "local",
+        "--out",
+        "out",
+    ]
+    assert "policies must have rows in memory" in refused(capsys, *words, "--cost", "x")
+
+
 def test_an_earlier_verdict_with_a_long_name_or_other_contents_is_refused(here, capsys):
     (here / "earlier.json").write_text('{"error": [1], "tolerance": 1}')
     assert "`--since` must hold verdicts as orthocal wrote them" in refused(

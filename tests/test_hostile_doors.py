@@ -7,7 +7,7 @@ import pytest
 
 import orthocal
 from orthocal import OrthocalError, maps
-from orthocal.joint_maps import JointMap
+from orthocal.joint_maps import DecisionShifts, JointMap
 from tests.fuzz.judgement import sentence_problem
 from tests.test_hostile_inputs import FRAME, RNG, TAU, TREATMENT, Learner, N, X, Y, judge, study
 
@@ -109,6 +109,11 @@ SENTENCES = {
     "steps of dates": (
         lambda: maps.StepMap([0.0], pd.date_range("2020", periods=2).to_numpy()),
         "`values` must be an array of numbers",
+    ),
+    "steps of two numbers": (lambda: maps.StepMap(0.0, 1.0), "A step map must have one value more than edges"),
+    "shifts of two numbers": (
+        lambda: DecisionShifts(0.0, 1.0, 2.0),
+        "Shifts of decisions must have costs, edges and shifts",
     ),
     "a joint map of words": (lambda: JointMap("a", "b"), "`intercept` must be an array of numbers; it is 'a'"),
     "repeats 10**10": (

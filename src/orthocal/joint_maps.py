@@ -38,8 +38,7 @@ class DecisionShifts:
     def __post_init__(self) -> None:
         for name in ("costs", "edges", "shifts"):
             object.__setattr__(self, name, as_floats(getattr(self, name), name))
-        arms = len(self.costs)
-        bins = self.edges.shape[-1] + 1
+        arms, bins = self.costs.size, self.edges.shape[-1] + 1 if self.edges.ndim else 1
         if self.costs.ndim != 1 or self.edges.shape != (arms, bins - 1) or self.shifts.shape != (1 + arms * bins, arms):
             raise OrthocalError(
                 f"Shifts of decisions must have costs, edges and shifts of one number of arms; their shapes are "
@@ -92,7 +91,7 @@ class JointMap:
         object.__setattr__(self, "decisions", tuple(self.decisions))
         if self.intercept.ndim != 1 or self.slopes.shape != (self.arms, self.arms):
             raise OrthocalError(
-                "A joint map needs one intercept for each arm and as many slopes for each; they have shapes "
+                "A joint map must have one intercept for each arm and as many slopes for each; they have shapes "
                 f"{self.intercept.shape} and {self.slopes.shape}."
             )
         if not are_numbers(self.intercept, self.slopes):

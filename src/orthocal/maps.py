@@ -70,7 +70,7 @@ class StepMap:
         object.__setattr__(self, "values", as_floats(self.values, "values"))
         if self.edges.ndim != 1 or self.values.ndim != 1 or len(self.values) != len(self.edges) + 1:
             raise OrthocalError(
-                f"A step map needs one value more than edges; they have shapes {self.values.shape} and {self.edges.shape}."
+                f"A step map must have one value more than edges; they have shapes {self.values.shape} and {self.edges.shape}."
             )
         if not are_numbers(self.edges, self.values):
             raise OrthocalError("The edges and values of a step map must be finite; at least one is not.")
@@ -165,7 +165,7 @@ class SplineMap:
             or not 8 <= len(self.knots) == len(self.coefficients) + 4
         ):
             raise OrthocalError(
-                "A spline map needs four knots more than coefficients, and four of those; they have shapes "
+                "A spline map must have four knots more than coefficients, and four of those; they have shapes "
                 f"{self.knots.shape} and {self.coefficients.shape}."
             )
         if not are_numbers(self.knots, self.coefficients):
@@ -203,7 +203,7 @@ class MixtureMap:
         object.__setattr__(self, "maps", tuple(self.maps))
         if self.weights.shape != (len(self.maps),) or not self.maps:
             raise OrthocalError(
-                f"A mixture of maps needs one weight for each map; there are {self.weights.size} and {len(self.maps)}."
+                f"A mixture of maps must have one weight for each map; there are {self.weights.size} and {len(self.maps)}."
             )
         if not ((self.weights > 0).all() and abs(self.weights.sum() - 1) < WEIGHTS_TOLERANCE):
             raise OrthocalError(

@@ -159,6 +159,7 @@ class OneContrast:
     def costs_checked(self, settings: Mapping[str, Any]) -> dict[str, Any]:
         """Return the settings of a policy with costs and columns checked, before anything is learnt."""
         effect: Any = self.study.estimand
+        self.study.rows.require_choice()
         require_scores(effect)
         return checked_costs(self.study.rows, (effect.arm,), settings)
 
