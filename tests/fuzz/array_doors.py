@@ -50,7 +50,8 @@ def _joint(predictions, new, method="linear", scores=SCORES, **own):
 
 
 def _quadratic(numerator, denominator):
-    loss, v = QuadraticLoss(numerator, denominator), PREDICTION
+    loss = QuadraticLoss(numerator, denominator)
+    v = np.resize(PREDICTION, len(loss))
     return (
         np.asarray(loss.value(v)),
         np.asarray(loss.derivative(v)),

@@ -10,6 +10,7 @@ from collections import Counter
 from queue import Empty
 
 import numpy as np
+from joblib import parallel_config
 
 from tests.fuzz.judgement import described
 
@@ -23,7 +24,8 @@ def case_of(fuzzer, seed, number):
 def attempted(fuzzer, mutations):
     """Return what is wrong with a case, or None; a fault of the fuzzer itself is said as such."""
     try:
-        return fuzzer.attempt([tuple(one) for one in mutations])
+        with parallel_config(backend="sequential"):  # pools of processes are not attacked, and can wait for each other
+            return fuzzer.attempt([tuple(one) for one in mutations])
     except Exception as error:  # noqa: BLE001
         return f"the fuzzer itself fails: {described(error)}"
 
