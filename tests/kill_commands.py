@@ -58,6 +58,7 @@ COMMANDS = [
         (("--format", "json"), ("--format", "sql")),
         5,
     ),
+    Command("u", ("audit", DATA, *QUICK, "--within", "x0", "--out", "u"), SEEDS, 2),
     Command("h", ("choose", DATA, *QUICK, "--method", "linear", "--out", "h"), SEEDS, 2),
     Command("p", ("policy", DATA, *QUICK, "--method", "linear", "--cost", "0.1", "--out", "p"), SEEDS, 2),
     Command("d", ("demo", "--method", "linear", "--jobs", "1", "--out", "d"), SEEDS, 1),

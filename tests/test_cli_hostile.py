@@ -190,3 +190,72 @@ def test_names_that_are_no_utf_8(here, rows, capsys):
     assert run(*assess(odd)) == 0
     assert "caf" in (here / "out" / "report.html").read_text(encoding="utf-8")
     assert run("apply", "map.json", odd, "--prediction", "tau", "--out", os.fsdecode(b"n\xe9w.csv")) == 0
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "sentence"),
+    [
+        ("broken.parquet", b"hello", "File broken.parquet must be a whole table; it cannot be read"),
+        ("empty.csv", b"", "File empty.csv must be a whole table; it cannot be read: Empty CSV file."),
+        ("header.csv", b"x,y,a,tau,town\n", "The data must have rows; header.csv has none"),
+        ("broken.duckdb", b"hello", "File broken.duckdb must be a whole table; it cannot be read"),
+    ],
+)
+def test_what_cannot_be_read_in_chunks_is_said(here, capsys, name, content, sentence):
+    (here / name).write_bytes(content)
+    line = refused(capsys, *assess(name, "--engine", "local"))
+    assert sentence.removesuffix("header.csv has none") in line
+
+
+def test_an_encoding_is_refused_where_it_would_not_be_used(here, capsys):
+    line = refused(capsys, *assess("data.csv", "--engine", "local", "--encoding", "latin-1"))
+    assert "`--encoding` must be left out with `--engine local`, which reads UTF-8" in line
+
+
+def test_a_policy_in_chunks_is_refused_before_its_costs_are_looked_up(here, capsys):
+    words = [
+        "policy",
+        "data.csv",
+        *QUICK,
+        "--prediction",
+        "tau",
+        "--covariates",
+        "x",
+        "--engine",
+        "local",
+        "--out",
+        "out",
+    ]
+    assert "policies must have rows in memory" in refused(capsys, *words, "--cost", "x")
+
+
+def test_an_earlier_verdict_with_a_long_name_or_other_contents_is_refused(here, capsys):
+    (here / "earlier.json").write_text('{"error": [1], "tolerance": 1}')
+    assert "`--since` must hold verdicts as orthocal wrote them" in refused(
+        capsys, *assess("data.csv", "--since", "earlier.json")
+    )
+    assert "`--since` must be a file that can be read" in refused(capsys, *assess("data.csv", "--since", "x" * 3000))
+
+
+BAND = {"level": 0.95, "monotone": True, "rows": 9, "lower": {"edges": [], "values": [0.0]}}
+BAND["upper"] = {"edges": [], "values": [1.0]}
+
+
+@pytest.mark.parametrize(
+    ("about", "sentence"),
+    [
+        ({"columns": 3}, "`columns` of the map file must be a list of names; it is 3"),
+        ({"fitted_range": 3}, "`fitted_range` of the map file must be two numbers; it is 3"),
+        ({"fitted_range": [1.0]}, "`fitted_range` of the map file must be two numbers; it is [1.0]"),
+        ({"fitted_ranges": [[0.0, 1.0]] * 2}, "`fitted_ranges` of the map file must have 1, one for each prediction"),
+        ({"band": {**BAND, "level": 5.0}}, "`level` must lie strictly between 0 and 1"),
+        ({"band": {**BAND, "rows": "many"}}, "`rows` must be a whole number"),
+        ({"band": {**BAND, "lower": {"edges": ["a"], "values": [1.0]}}}, "`edges` must be an array of numbers"),
+        ({"band": [1.0]}, "A band must have level, monotone, rows, lower and upper"),
+    ],
+)
+def test_what_a_map_file_says_of_its_map_is_checked(here, capsys, about, sentence):
+    save(maps.AffineMap(1.0, 2.0), "map.json", about={"columns": ["tau"], "band": BAND, **about})
+    assert sentence in refused(capsys, "apply", "map.json", "data.csv", "--out", "new.csv", "--interval")
+    save(maps.AffineMap(1.0, 2.0), "map.json", about={"columns": ["tau"], "band": BAND})
+    assert run("apply", "map.json", "data.csv", "--out", "new.csv", "--interval") == 0

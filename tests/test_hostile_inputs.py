@@ -173,11 +173,44 @@ SENTENCES = {
     "outcome None": (lambda: study(outcome=None), "`outcome` must be the name of a column; it is None"),
     "weight a frame": (lambda: study(weight=FRAME), "`weight` must be the name of a column"),
     "covariates 3": (lambda: study(covariates=3), "`covariates` must be a list of columns; it is 3"),
+    "no covariates of many": (
+        lambda: Study(
+            FRAME.assign(**{f"column {k}": 0 for k in range(40)}), outcome="y", treatment="a", propensity=0.5
+        ),
+        "`covariates` must be named: a column measured after treatment",
+    ),
     "limits a frame": (lambda: study(limits=FRAME), "`limits` must be two numbers, the lower first"),
     "load None": (lambda: orthocal.load(None), "`path` must be the path of a file; it is None"),
     "about an object": (
         lambda: orthocal.save(maps.IdentityMap(), "map.json", about={"a": object()}),
         "`about` must hold plain values that JSON has",
+    ),
+    "decisions a column": (lambda: study().calibrate("tau", decisions=TAU), "`decisions` must be True or False"),
+    "redraws 10**10": (lambda: study().assess("tau", redraws=10**10), "`redraws` must be at most 1,000"),
+    "folds 10**5000": (
+        lambda: study(folds=10**5000, nuisances=None).assess("tau"),
+        "for a very long int folds",
+    ),
+    "benchmarks a Series": (
+        lambda: study(propensity=None, nuisances=None, learners="linear").sensitivity("tau", benchmarks=FRAME["x"]),
+        "`benchmarks` must be a list of covariates",
+    ),
+    "control of arms a frame": (
+        lambda: study(arms="all", control=FRAME, nuisances=None),
+        "`control` must be one value of the treatment",
+    ),
+    "control of arms 10**5000": (
+        lambda: study(arms="all", control=10**5000, nuisances=None),
+        "Every arm must occur in the treatment; a very long int does not",
+    ),
+    "effect of arms a column": (lambda: study(arms="all", effect=TAU), "`effect` must be 'cate' where there are"),
+    "redraws of arms a column": (
+        lambda: study(arms="all", propensity=0.5, nuisances=None).assess({1: "tau"}, redraws=TAU),
+        "`redraws` must be 0 where there are several arms",
+    ),
+    "arms predicted by 10**400": (
+        lambda: study(arms="all", propensity=0.5, nuisances=None).assess(10**400),
+        "must hold numbers, a column for each arm, or map each arm to its column",
     ),
     "a map of 1e200": (lambda: maps.AffineMap(1e200, 1.0), "`intercept` must be a finite number that a map can have"),
 }

@@ -14,7 +14,7 @@ import pytest
 import orthocal
 from orthocal import Histogram, OrthocalError, QuadraticLoss, assess
 from orthocal.assessment.parts import Check
-from orthocal.drawing import LONGEST, shortened
+from orthocal.drawing import LONGEST, short_name
 from orthocal.formats import estimate, number
 from orthocal.reporting.page import report, report_page
 from orthocal.reporting.page.choices import choice_page
@@ -308,9 +308,9 @@ def test_one_prediction_for_all_has_no_picture_of_a_map():
 
 
 def test_long_names_keep_both_ends():
-    assert shortened("short") == "short"
-    assert shortened("a" * 20 + "b" * 20) == f"{'a' * 14}…{'b' * 15}"
-    assert len(shortened("x" * 99)) == LONGEST
+    assert short_name("short") == "short"
+    assert short_name("a" * 20 + "b" * 20) == f"{'a' * 14}…{'b' * 15}"
+    assert len(short_name("x" * 99)) == LONGEST
 
 
 def test_what_cannot_be_reported():

@@ -33,6 +33,27 @@ def unmasked(values: Any) -> Any:
     return plain
 
 
+def as_floats(values: Any, name: str, rule: str = "be an array of numbers") -> Floats:
+    """Return numbers of any shape as an array of doubles, not copied where they are that; what is missing is NaN."""
+    if type(values) is np.ndarray and values.dtype == np.float64:
+        return values
+    try:
+        plain = np.asarray(unmasked(values))
+        if plain.dtype.kind in "fiubO":
+            return plain.astype(np.float64, copy=False)
+    except Exception:  # noqa: BLE001, S110  # no numbers, or of different lengths; libraries of tables have errors of their own
+        pass
+    raise OrthocalError(f"`{name}` must {rule}; it is {shown(values)}.")
+
+
+def one_column(values: Any, name: str) -> Floats:
+    """Return one column of numbers as an array of doubles, not copied where it is that."""
+    column = as_floats(values, name)
+    if column.ndim != 1:
+        raise OrthocalError(f"`{name}` must be one column; its shape is {column.shape}. Select the column you mean.")
+    return column
+
+
 MANY = 10_000
 """Rows beyond which it pays to look whether groups are in order."""
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from orthocal.assessment.audit_records import Audit, AuditedCell
-from orthocal.drawing import ACCENT, GREY, INK, axes_or_new, shortened
+from orthocal.drawing import ACCENT, GREY, INK, axes_or_new, plain, short_name
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -29,7 +29,7 @@ def audit_forest(audit: Audit, ax: Axes | None = None, *, after: Audit | None = 
         if after is not None and cell.group in later:
             own = later[cell.group]
             _mark(ax, own, place - step, own in after.found, ACCENT, "o")
-    ax.set_yticks(range(len(cells)), [f"{shortened(cell.group)} ({cell.rows:,.0f})" for cell in cells])
+    ax.set_yticks(range(len(cells)), [plain(f"{short_name(cell.group)} ({cell.rows:,.0f})") for cell in cells])
     ax.set_xlabel("predictions too high by")
     if later:
         ax.plot([], [], color=GREY, marker="s", linestyle="none", label="before")

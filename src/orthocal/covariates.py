@@ -129,7 +129,11 @@ def column_names(X: Any) -> tuple[str, ...] | None:
 
 def require_columns(X: Any, names: tuple[str, ...] | None, count: int) -> None:
     """New rows have the columns of the rows that were learnt from."""
-    named, shape = column_names(X), np.shape(X)
+    named = column_names(X)
+    try:
+        shape = np.shape(X)
+    except ValueError:
+        raise OrthocalError("`X` must have rows and columns; its rows have different lengths. Pass a table.") from None
     if named != names or shape[1:] != (count,):
         seen = listed(names) if names else f"{count} columns"
         now = listed(named) if named else f"shape {shape}"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from typing import TYPE_CHECKING, Any
 
 import matplotlib.pyplot as plt
@@ -28,12 +29,26 @@ LETTERS = 15
 """Small letters in an inch."""
 
 
-def shortened(name: str, longest: int = LONGEST) -> str:
+def short_name(name: str, longest: int = LONGEST) -> str:
     """Return a name that fits beside a picture: of a long one the middle is left out, since ends tell names apart."""
     if len(name) <= longest:
         return name
     first = longest // 2 - 1
     return f"{name[:first]}…{name[len(name) - (longest - first - 1) :]}"
+
+
+def plain(text: Any) -> str:
+    """Return a name as it is drawn: a dollar starts no formula, and what cannot be printed is drawn by its number."""
+    letters = (one if one.isprintable() else one.encode("unicode_escape").decode() for one in str(text))
+    return "".join(letters).replace("$", r"\$")
+
+
+def save_figure(figure: Any, target: Any, **how: Any) -> None:
+    """Write a figure and close it; of letters that a font lacks nothing is said, for a page has fonts of its own."""
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", "Glyph .* missing from")
+        figure.savefig(target, **how)
+    plt.close(figure)
 
 
 def legend_above(ax: Axes, entries: int) -> None:

@@ -178,10 +178,16 @@ def require_weights(weight: Floats) -> None:
         raise OrthocalError(
             "`sample_weight` must be positive somewhere; all are 0. Leave it out to weight rows equally."
         )
-    if weight.max() > MOST_WEIGHT * np.median(weight[weight > 0]):
+    require_comparable(weight, "sample_weight")
+
+
+def require_comparable(weight: Floats, name: str) -> None:
+    """No row outweighs the others so much that these are lost in rounding."""
+    most = weight.max(initial=0.0)
+    if most > MOST_WEIGHT * weight.min(initial=most) and most > MOST_WEIGHT * np.median(weight[weight > 0]):
         row = int(np.argmax(weight))
         raise OrthocalError(
-            f"`sample_weight` must not exceed {MOST_WEIGHT:g} times its median, or other rows are lost in rounding; row {row} "
+            f"`{name}` must not exceed {MOST_WEIGHT:g} times its median, or other rows are lost in rounding; row {row} "
             f"is {weight[row]:g}. Check the weights."
         )
 
@@ -261,6 +267,12 @@ def require_mapping(value: Any, name: str, what: str) -> None:
     """A setting maps names to something; None stands for nothing."""
     if value is not None and not (isinstance(value, Mapping) and all(isinstance(key, str) for key in value)):
         raise OrthocalError(f"`{name}` must map names to {what}; it is {shown(value)}. Pass a dict.")
+
+
+def require_truth(value: Any, name: str) -> None:
+    """A setting is a truth value."""
+    if not isinstance(value, bool | np.bool_):
+        raise OrthocalError(f"`{name}` must be True or False; it is {shown(value)}.")
 
 
 def require_path(path: Any, name: str) -> None:

@@ -197,7 +197,7 @@ def _dealt(folds: int, strata: Labels, groups: Integers | None, order: Integers)
         kind = "rows" if groups is None else "clusters"
         raise OrthocalError(
             f"Each treatment value must occur in at least as many {kind} as there are folds; the rarest has {rarest} for "
-            f"{folds} folds. Use fewer folds or more data."
+            f"{shown(folds)} folds. Use fewer folds or more data."
         )
     fold = np.empty(len(codes), dtype=np.int64)
     fold[_by_stratum(codes, order)] = np.arange(len(codes)) % folds

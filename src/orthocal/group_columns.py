@@ -7,9 +7,10 @@ from dataclasses import dataclass, field
 from itertools import product
 from typing import Any
 
+import narwhals as nw
 import numpy as np
 
-from orthocal.arrays import Booleans, Floats, Integers, Labels, step_of
+from orthocal.arrays import Booleans, Floats, Integers, Labels, as_floats, step_of
 from orthocal.errors import OrthocalError
 from orthocal.formats import shown
 from orthocal.observations import MISSING, as_groups, as_numbers
@@ -42,7 +43,7 @@ class GroupPart:
     def __post_init__(self) -> None:
         object.__setattr__(self, "values", tuple(self.values))
         object.__setattr__(self, "words", tuple(self.words))
-        object.__setattr__(self, "cuts", np.asarray(self.cuts, dtype=np.float64))
+        object.__setattr__(self, "cuts", as_floats(self.cuts, "cuts"))
         groups = len(self.values) if self.values else len(self.cuts) + 1
         if len(self.words) != groups or (self.values and len(self.cuts)):
             raise OrthocalError(
@@ -53,7 +54,7 @@ class GroupPart:
             raise OrthocalError("Groups of a column must have the column's name and words for each; they do not.")
         if list(self.values) != sorted(set(self.values)) or len(set(self.words)) < groups:
             raise OrthocalError(
-                f"The groups of a column must increase, none of them twice; they are {[*self.values] or [*self.words]}."
+                f"The groups of a column must increase, none of them twice; they are {shown([*self.values] or [*self.words])}."
             )
         if not ((np.diff(self.cuts) > 0).all() and np.isfinite(self.cuts).all()):
             raise OrthocalError(
@@ -65,7 +66,7 @@ class GroupPart:
         if self.values:
             return codes_of(self.column, self.values, groups, n)
         require_group_column(self.column, groups)
-        labels = as_groups(groups[self.column], f"groups[{self.column!r}]", n)
+        labels = as_groups(groups[self.column], f"groups[{shown(self.column)}]", n)
         if labels.dtype.kind not in "fiub":
             raise OrthocalError(
                 f"`groups[{shown(self.column)}]` must hold numbers, whose ranges are groups; it holds text."
@@ -122,11 +123,11 @@ def codes_of(column: str, values: tuple[Any, ...], groups: Mapping[str, Any], n:
     if not values:
         return np.zeros(n, dtype=np.int64)
     require_group_column(column, groups)
-    labels, known = as_groups(groups[column], f"groups[{column!r}]", n), np.array(values)
+    labels, known = as_groups(groups[column], f"groups[{shown(column)}]", n), np.array(values)
     if (labels.dtype.kind in "US") != (known.dtype.kind in "US"):
         raise OrthocalError(
             f"`groups[{shown(column)}]` must have values like those the map was fitted with, such as {shown(values[0])}; "
-            f"it has {labels[:1].tolist()}."
+            f"it has {shown(labels[:1].tolist())}."
         )
     place = np.minimum(np.searchsorted(known, labels), len(known) - 1)
     seen = known[place] == labels
@@ -138,11 +139,23 @@ def value_in_words(value: Any) -> str:
     return f"{value:.12g}" if isinstance(value, float) else str(value)
 
 
+def columns_of_groups(groups: Any, n: int) -> dict[str, Labels]:
+    """Return columns of groups by name, one value per row."""
+    frame = nw.from_native(groups, eager_only=True, pass_through=True)
+    if isinstance(frame, nw.DataFrame):
+        groups = {name: frame[name].to_native() for name in frame.columns}
+    if not isinstance(groups, Mapping) or not all(isinstance(name, str) for name in groups):
+        raise OrthocalError(
+            f"`groups` must map names to labels of groups; it is {shown(groups)}. Pass a dict or a table."
+        )
+    return {name: as_groups(given, f"groups[{shown(name)}]", n) for name, given in groups.items()}
+
+
 def require_group_column(column: str, groups: Mapping[str, Any]) -> None:
     """A column of groups is there."""
     if column not in groups:
         raise OrthocalError(
-            f"`groups` must have the column {shown(column)} that the map was fitted with; it has {[*groups]}."
+            f"`groups` must have the column {shown(column)} that the map was fitted with; it has {shown([*groups])}."
         )
 
 

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from orthocal.arrays import Floats, step_of
+from orthocal.arrays import Floats, as_floats, step_of
 from orthocal.errors import OrthocalError, are_numbers
 from orthocal.formats import shown
 from orthocal.group_columns import LABELS, DerivedGroups, codes_of
@@ -45,7 +45,7 @@ class GroupShifts:
     def __post_init__(self) -> None:
         object.__setattr__(self, "values", tuple(self.values))
         for name in ("edges", "shifts"):
-            object.__setattr__(self, name, np.asarray(getattr(self, name), dtype=np.float64))
+            object.__setattr__(self, name, as_floats(getattr(self, name), name))
         if self.edges.ndim != 1 or self.shifts.shape != (len(self.values) + 1, len(self.edges) + 1):
             raise OrthocalError(
                 f"Shifts of groups must have one row for each group, one for the others, and one column for each bin; there are "

@@ -7,9 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from orthocal.arrays import Floats, Integers
+from orthocal.arrays import Floats, Integers, as_floats
 from orthocal.errors import LARGEST, OrthocalError, are_numbers
-from orthocal.formats import first_words
 
 HOLDS_SHIFTS = {"holds": "shifts"}
 MATRIX = {"depth": 2}
@@ -38,9 +37,8 @@ class DecisionShifts:
 
     def __post_init__(self) -> None:
         for name in ("costs", "edges", "shifts"):
-            object.__setattr__(self, name, np.asarray(getattr(self, name), dtype=np.float64))
-        arms = len(self.costs)
-        bins = self.edges.shape[-1] + 1
+            object.__setattr__(self, name, as_floats(getattr(self, name), name))
+        arms, bins = self.costs.size, self.edges.shape[-1] + 1 if self.edges.ndim else 1
         if self.costs.ndim != 1 or self.edges.shape != (arms, bins - 1) or self.shifts.shape != (1 + arms * bins, arms):
             raise OrthocalError(
                 f"Shifts of decisions must have costs, edges and shifts of one number of arms; their shapes are "
@@ -88,12 +86,12 @@ class JointMap:
     decisions: tuple[DecisionShifts, ...] = field(default=(), metadata=HOLDS_SHIFTS)
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "intercept", np.asarray(self.intercept, dtype=np.float64))
-        object.__setattr__(self, "slopes", np.asarray(self.slopes, dtype=np.float64))
+        object.__setattr__(self, "intercept", as_floats(self.intercept, "intercept"))
+        object.__setattr__(self, "slopes", as_floats(self.slopes, "slopes"))
         object.__setattr__(self, "decisions", tuple(self.decisions))
         if self.intercept.ndim != 1 or self.slopes.shape != (self.arms, self.arms):
             raise OrthocalError(
-                "A joint map needs one intercept for each arm and as many slopes for each; they have shapes "
+                "A joint map must have one intercept for each arm and as many slopes for each; they have shapes "
                 f"{self.intercept.shape} and {self.slopes.shape}."
             )
         if not are_numbers(self.intercept, self.slopes):
@@ -117,12 +115,7 @@ class JointMap:
 
 def as_prediction_matrix(predictions: Any, arms: int) -> Floats:
     """Return finite numbers, one column for each arm."""
-    try:
-        values = np.asarray(predictions, dtype=np.float64)
-    except (OverflowError, TypeError, ValueError) as error:
-        raise OrthocalError(
-            f"Predictions of several arms must be numbers; {first_words(error)} Pass a matrix."
-        ) from None
+    values = as_floats(predictions, "predictions")
     if values.ndim != 2 or values.shape[1] != arms:
         raise OrthocalError(
             f"Predictions of several arms must have one column for each of the {arms} arms; their shape is {values.shape}."

@@ -9,7 +9,7 @@ import numpy as np
 from scipy.interpolate import BSpline
 from scipy.special import expit
 
-from orthocal.arrays import Floats, step_of
+from orthocal.arrays import Floats, as_floats, step_of
 from orthocal.errors import OrthocalError, are_numbers, require_number
 from orthocal.formats import shown
 from orthocal.observations import as_numbers
@@ -66,11 +66,11 @@ class StepMap:
     values: Floats
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "edges", np.asarray(self.edges, dtype=np.float64))
-        object.__setattr__(self, "values", np.asarray(self.values, dtype=np.float64))
+        object.__setattr__(self, "edges", as_floats(self.edges, "edges"))
+        object.__setattr__(self, "values", as_floats(self.values, "values"))
         if self.edges.ndim != 1 or self.values.ndim != 1 or len(self.values) != len(self.edges) + 1:
             raise OrthocalError(
-                f"A step map needs one value more than edges; they have shapes {self.values.shape} and {self.edges.shape}."
+                f"A step map must have one value more than edges; they have shapes {self.values.shape} and {self.edges.shape}."
             )
         if not are_numbers(self.edges, self.values):
             raise OrthocalError("The edges and values of a step map must be finite; at least one is not.")
@@ -103,7 +103,7 @@ class OpenStepMap:
     values: Floats
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "values", np.asarray(self.values, dtype=np.float64))
+        object.__setattr__(self, "values", as_floats(self.values, "values"))
         known = StepMap(self.edges, np.nan_to_num(self.values, nan=0.0, posinf=np.inf, neginf=-np.inf))
         object.__setattr__(self, "edges", known.edges)
 
@@ -119,7 +119,7 @@ class OpenStepMap:
     @classmethod
     def from_dict(cls, record: Any) -> OpenStepMap:
         """Return the map that `to_dict` described."""
-        return cls(record["edges"], np.array(record["values"], dtype=np.float64))
+        return cls(record["edges"], record["values"])
 
 
 @dataclass(frozen=True)
@@ -157,15 +157,15 @@ class SplineMap:
     coefficients: Floats
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "knots", np.asarray(self.knots, dtype=np.float64))
-        object.__setattr__(self, "coefficients", np.asarray(self.coefficients, dtype=np.float64))
+        object.__setattr__(self, "knots", as_floats(self.knots, "knots"))
+        object.__setattr__(self, "coefficients", as_floats(self.coefficients, "coefficients"))
         if (
             self.knots.ndim != 1
             or self.coefficients.ndim != 1
             or not 8 <= len(self.knots) == len(self.coefficients) + 4
         ):
             raise OrthocalError(
-                "A spline map needs four knots more than coefficients, and four of those; they have shapes "
+                "A spline map must have four knots more than coefficients, and four of those; they have shapes "
                 f"{self.knots.shape} and {self.coefficients.shape}."
             )
         if not are_numbers(self.knots, self.coefficients):
@@ -199,11 +199,11 @@ class MixtureMap:
     maps: tuple[Map, ...] = field(metadata=HOLDS_MAPS)
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "weights", np.asarray(self.weights, dtype=np.float64))
+        object.__setattr__(self, "weights", as_floats(self.weights, "weights"))
         object.__setattr__(self, "maps", tuple(self.maps))
         if self.weights.shape != (len(self.maps),) or not self.maps:
             raise OrthocalError(
-                f"A mixture of maps needs one weight for each map; there are {self.weights.size} and {len(self.maps)}."
+                f"A mixture of maps must have one weight for each map; there are {self.weights.size} and {len(self.maps)}."
             )
         if not ((self.weights > 0).all() and abs(self.weights.sum() - 1) < WEIGHTS_TOLERANCE):
             raise OrthocalError(

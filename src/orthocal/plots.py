@@ -15,7 +15,7 @@ from orthocal.assessment.effect_band import EffectBand
 from orthocal.assessment.status import SHARE
 from orthocal.audit_plots import audit_forest
 from orthocal.decisions.pictures import budget_curve, policy_values, top_shares
-from orthocal.drawing import ACCENT, GREY, INK, SMALL, marked_at, shortened
+from orthocal.drawing import ACCENT, GREY, INK, SMALL, marked_at, plain, short_name
 from orthocal.drawing import axes_or_new as _axes
 from orthocal.errors import OrthocalError
 from orthocal.formats import between, number, percent
@@ -138,9 +138,8 @@ def forest(assessment: Assessment, ax: Axes | None = None) -> Axes:
             markerfacecolor=INK if wrong else "white",
             markersize=7,
         )
-    ax.set_yticks(
-        range(len(groups)), [f"{shortened(f'{g.column} = {g.value}')} ({g.rows:,})" for g in reversed(groups)]
-    )
+    names = [plain(f"{short_name(f'{g.column} = {g.value}')} ({g.rows:,})") for g in reversed(groups)]
+    ax.set_yticks(range(len(groups)), names)
     ax.set_xlabel("predictions too high by")
     ax.spines[["top", "right", "left"]].set_visible(False)
     return ax
@@ -171,7 +170,9 @@ def overlap(assessment: Assessment, ax: Axes | None = None) -> Axes:
     styles: list[dict[str, Any]] = [{"color": ACCENT, "linestyle": "-"}, {"color": INK, "linestyle": "--"}]
     for style, (name, (got, propensity)) in zip(styles * 2, assessment.overlap.levels.items(), strict=False):
         own = propensity[got]
-        ax.hist(own, bins=PROPENSITIES.tolist(), histtype="step", density=True, label=name, linewidth=1.6, **style)
+        ax.hist(
+            own, bins=PROPENSITIES.tolist(), histtype="step", density=True, label=plain(name), linewidth=1.6, **style
+        )
     ax.set(xlim=(0, 1), xlabel="propensity of the treatment received", ylabel="density")
     ax.legend(frameon=False)
     ax.spines[["top", "right"]].set_visible(False)
@@ -188,7 +189,7 @@ def survival_curves(assessment: Assessment, ax: Axes | None = None) -> Axes:
     times = np.append(0.0, curves.times)
     for style, (name, (mean, _)) in zip(styles, curves.arms.items(), strict=True):
         low, high = (np.append(1.0, end) for end in curves.band(name))
-        ax.plot(times, np.append(1.0, mean), label=name, linewidth=1.6, **style)
+        ax.plot(times, np.append(1.0, mean), label=plain(name), linewidth=1.6, **style)
         ax.fill_between(times, low, high, color=style["color"], alpha=0.15, linewidth=0)
     ax.set(xlim=(0, times[-1]), ylim=(0, 1), xlabel="time", ylabel="survival probability")
     ax.legend(frameon=False)
@@ -220,7 +221,7 @@ def contrasts(before: Mapping[str, Assessment], after: Mapping[str, Assessment] 
             reliability(verdict, ax)
         else:
             overlay(verdict, after[name], ax)
-        ax.set_title(name)
+        ax.set_title(plain(name))
     for ax in axes.flat[len(before) :]:
         ax.set_visible(False)
     return figure

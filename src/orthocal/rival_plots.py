@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from orthocal.assessment.rivals import Rival
-from orthocal.drawing import ACCENT, GREY, INK, axes_or_new, shortened
+from orthocal.drawing import ACCENT, GREY, INK, axes_or_new, plain, short_name
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -18,7 +18,7 @@ def leaderboard(rivals: Sequence[Rival], ax: Axes | None = None, *, level: float
     Filled marks are in the confidence set: they cannot be distinguished from the best. Squares are calibrated predictions, discs
     predictions as they are, diamonds one number for everyone. Rivals far beyond the others are written at the edge.
     """
-    ax = axes_or_new(ax, (5.4 + 0.075 * max(len(shortened(rival.name)) for rival in rivals), 1.5 + 0.36 * len(rivals)))
+    ax = axes_or_new(ax, (5.4 + 0.075 * max(len(short_name(rival.name)) for rival in rivals), 1.5 + 0.36 * len(rivals)))
     low, high = _reach_of_rivals(rivals)
     ax.axvline(0, color=GREY, linewidth=1, linestyle=(0, (5, 3)), zorder=1)
     for place, rival in enumerate(rivals):
@@ -39,7 +39,7 @@ def leaderboard(rivals: Sequence[Rival], ax: Axes | None = None, *, level: float
         ax.plot(loss.interval, [place, place], color=look["color"], linewidth=2.2, solid_capstyle="butt", zorder=2)
         ax.plot([loss.value], [place], markersize=7.5, linestyle="none", zorder=3, **look)
     ax.set(xlim=(low, high), ylim=(len(rivals) - 0.4, -0.6))
-    ax.set_yticks(range(len(rivals)), [shortened(rival.name) for rival in rivals])
+    ax.set_yticks(range(len(rivals)), [plain(short_name(rival.name)) for rival in rivals])
     ax.set_xlabel(f"mean loss minus that of the average effect ({100 * level:g}% intervals); lower is better")
     for name, look in LOOKS.items():
         ax.plot([], [], linestyle="none", markersize=7.5, label=name, **look)

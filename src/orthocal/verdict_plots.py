@@ -10,7 +10,7 @@ import numpy as np
 from orthocal.assessment import Assessment
 from orthocal.assessment.bin_table import reaches
 from orthocal.assessment.status import CALIBRATED
-from orthocal.drawing import ACCENT, GREY, INK, SMALL, axes_or_new, shortened
+from orthocal.drawing import ACCENT, GREY, INK, SMALL, axes_or_new, plain, short_name
 from orthocal.errors import OrthocalError
 
 if TYPE_CHECKING:
@@ -30,7 +30,7 @@ def calibration_errors(verdicts: Mapping[str, Assessment], ax: Axes | None = Non
         ax.plot(verdict.interval, [place, place], color=colour, linewidth=2.2, solid_capstyle="butt")
         ax.plot([verdict.error], [place], marker="o", markersize=7, color=colour, markerfacecolor=face)
         ax.text(1.02, place, verdict.status, transform=ax.get_yaxis_transform(), va="center", color=colour)
-    ax.set_yticks(range(len(found)), [shortened(name) for name in names])
+    ax.set_yticks(range(len(found)), [plain(short_name(name)) for name in names])
     ax.set(ylim=(-0.6, len(found) - 0.4), xlabel=f"calibration error (unit: {found[0].unit})")
     end = max(max(verdict.interval[1], verdict.tolerance) for verdict in found)
     ax.set_xlim(-0.04 * end, 1.05 * end)  # so that a mark at 0 is whole

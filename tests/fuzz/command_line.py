@@ -6,29 +6,17 @@ import os
 import tempfile
 import warnings
 from pathlib import Path
+from unittest import mock
 
-import pyarrow as pa
-from pyarrow import csv, parquet
+import typer
 
-from orthocal import cli, maps, save
+from orthocal import cli
 from orthocal.cli.parsing import option_names
-from tests.fuzz.api import COLUMN, X
-from tests.fuzz.hostile import NAMES, N
-from tests.fuzz.judgement import Bounded, Hangs, sentence_problem
+from tests.fuzz.hostile import NAMES
+from tests.fuzz.judgement import Bounded, Hangs, leaks, sentence_problem
+from tests.fuzz.user_files import TABLE, files_of, write
 
 NAME = "command line"
-TABLE = pa.table(
-    {
-        "x": X[:, 0],
-        "y": COLUMN["y"],
-        "a": COLUMN["treatment"],
-        "tau": COLUMN["prediction"],
-        "other": X[:, 1],
-        "w": COLUMN["sample_weight"],
-        "g": COLUMN["groups"],
-        "town": ["Zürich", "Bern"] * (N // 2),
-    }
-)
 STUDY = {
     "--outcome": "y",
     "--treatment": "a",
@@ -39,116 +27,39 @@ STUDY = {
     "--folds": "2",
     "--out": "out",
 }
+LINEAR = {**STUDY, "--method": "linear"}
 COMMANDS = {
     "assess": (("data.csv",), STUDY),
-    "calibrate": (("data.csv",), {**STUDY, "--method": "linear"}),
-    "choose": (("data.csv",), {**STUDY, "--method": "linear"}),
-    "policy": (("data.csv",), {**STUDY, "--method": "linear", "--cost": "0.1"}),
+    "calibrate": (("data.csv",), LINEAR),
+    "audit": (("data.csv",), {**STUDY, "--within": "x"}),
+    "choose": (("data.csv",), LINEAR),
+    "policy": (("data.csv",), {**LINEAR, "--cost": "0.1"}),
     "apply": (("map.json", "data.csv"), {"--prediction": "tau", "--out": "new.csv"}),
     "export": (("map.json",), {"--format": "sql"}),
 }
-OPTIONS = [
-    "--outcome",
-    "--treatment",
-    "--prediction",
-    "--propensity",
-    "--covariates",
-    "--exclude",
-    "--weight",
-    "--groups",
-    "--key",
-    "--folds",
-    "--holdout",
-    "--method",
-    "--effect",
-    "--arm",
-    "--control",
-    "--instrument",
-    "--event",
-    "--quantile",
-    "--clip",
-    "--cost",
-    "--by",
-    "--tolerance",
-    "--level",
-    "--bins",
-    "--draws",
-    "--seed",
-    "--jobs",
-    "--learner",
-    "--encoding",
-    "--format",
-    "--dialect",
-    "--quote",
-    "--out",
-    "--engine",
-    "--redraws",
-    "--fail-if",
-    "--budget",
-    "--spend",
-    "--no-such-option",
-]
-VALUES = [
-    "nan",
-    "inf",
-    "-inf",
-    "1e400",
-    "-1",
-    "0",
-    "1",
-    "2",
-    "0.5",
-    "1/3",
-    "1/0",
-    "a",
-    "x",
-    "y",
-    "tau",
-    "town",
-    "g",
-    "w",
-    "",
-    " ",
-    ",",
-    "x,x",
-    "all",
-    "none",
-    "x" * 3000,
-    "é",
-    "\udce9",
-    "data.csv",
-    "folder",
-    "map.json",
-    "no/such/place",
-    ".",
-    "linear",
-    "sql",
-    "python",
-    "json",
-    "mysql",
-    "miscalibrated",
-    "latin-1",
-    "1=tau",
-    "1=tau,0=other",
-    "dask2",
-    "99999999999999999999",
-    "0x10",
-    "1_0",
-    *NAMES,
-]
-DATA = [
-    "data.parquet",
-    "empty.csv",
-    "header.csv",
-    "broken.parquet",
-    "folder",
-    "missing.csv",
-    "data.txt",
-    "-",
-    "wide.csv",
-    "broken.json",
-    "",
-]
+LIKELY = [0.15, 0.22, 0.1, 0.07, 0.08, 0.22, 0.16]
+SCENES = {
+    "one contrast": {},
+    "learnt": {"--propensity": None, "--covariates": "x,town", "--learner": "linear"},
+    "survival": {
+        "--outcome": "time",
+        "--event": "died",
+        "--effect": "survival",
+        "--time": "0.5",
+        "--learner": "linear",
+    },
+    "several arms": {
+        "--treatment": "segment",
+        "--control": "none",
+        "--prediction": None,
+        "--arm": ("call=tau", "mail=other"),
+        "--propensity": "none=0.5,call=0.25,mail=0.25",
+        "--learner": "linear",
+    },
+    "chunks": {"--engine": "local", "--key": "x"},
+}
+"""What kind of study it is; None leaves an option out."""
+KNOWN = {home.rpartition(":")[2]: option_names(options) for home, (options, _) in cli.COMMANDS.items()}
 FLAGS = [
     "--dry-run",
     "--json",
@@ -157,38 +68,83 @@ FLAGS = [
     "--drop-missing",
     "--decisions",
     "--exact",
+    "--discover",
+    "--sensitivity",
     "--help",
     "--version",
     "--debug",
 ]
+OPTIONS = {command: sorted({*names, "--no-such-option"} - {*FLAGS}) for command, names in KNOWN.items()}
+"""All that a command takes, as the records of its options say, so that a new option is attacked too."""
+VALUES = [
+    *("nan", "inf", "-inf", "1e400", "-1", "0", "1", "2", "0.5", "1/3", "1/0", "99999999999999999999", "0x10", "1_0"),
+    *(
+        *TABLE.column_names,
+        "call",
+        "mail",
+        "Bern",
+        "",
+        " ",
+        ",",
+        "x,x",
+        "x,town",
+        "x:town",
+        "town:g,x",
+        ":",
+        "all",
+        "none",
+    ),
+    *("x" * 3000, "é", "\udce9", "data.csv", "folder", "map.json", "earlier.json", "no/such/place", "."),
+    *("linear", "isotonic", "histogram", "spline", "platt", "constant", "separate", "common", "shift", "boosting"),
+    *("late", "quantile", "relative", "overlap", "catt", "cvar", "expectile", "rmst", "survival", "derivative"),
+    *("compliers", "riesz", "sql", "python", "json", "mysql", "miscalibrated", "inconclusive", "latin-1", "utf-16"),
+    *("1=tau", "1=tau,0=other", "call=tau", "call=0.5", "local", "memory", "dask2", "tcp://"),
+    *NAMES,
+]
+DATA = [
+    *("data.parquet", "data.csv.gz", "parts", "parts/*.csv", "empty.csv", "header.csv", "broken.parquet", "folder"),
+    *("missing.csv", "data.txt", "-", "wide.csv", "narrow.csv", "gaps.csv", "broken.json", "", "*.csv", "["),
+]
+MAP_FILES = ["banded.json", "within.json", "joint.json", "broken.json", "earlier.json", "data.csv", "folder", "", "-"]
 
 
-KNOWN = {home.rpartition(":")[2]: set(option_names(options)) for home, (options, _) in cli.COMMANDS.items()}
+APP = typer.main.get_command(cli.app)
+"""Made once: typer makes it for each call, which takes longer than most cases."""
 
 
 def mutations(rng):
-    """Return a command, and options, values, flags and files that are hostile."""
-    found = [("command", str(rng.choice(list(COMMANDS), p=[0.22, 0.22, 0.05, 0.06, 0.25, 0.2])))]
-    if found[0][1] not in ("apply", "export") and rng.random() < 0.95:
-        found.append(("flag", "--dry-run"))  # all checks, no pictures
+    """Return a command, a kind of study, and options, values, flags, names and files that are hostile."""
+    command = str(rng.choice(list(COMMANDS), p=LIKELY))
+    found = [("command", command)]
+    if command not in ("apply", "export"):
+        found.append(("scene", str(rng.choice(list(SCENES), p=[0.5, 0.15, 0.1, 0.15, 0.1]))))
+        if rng.random() < 0.93:
+            found.append(("flag", "--dry-run"))  # all checks, no pictures
     for _ in range(rng.integers(1, 4)):
         kind = rng.random()
-        if kind < 0.65:
-            own = [name for name in OPTIONS if name in KNOWN[found[0][1]]]
-            found.append((str(rng.choice(own)), str(rng.choice(VALUES))))
+        if kind < 0.55:
+            found.append((str(rng.choice(OPTIONS[command])), str(rng.choice(VALUES))))
+        elif kind < 0.7:
+            at = int(rng.integers(len(COMMANDS[command][0])))
+            names = MAP_FILES if command in ("apply", "export") and at == 0 else DATA
+            found.append(("file", str(rng.choice(names)), at))
         elif kind < 0.8:
-            found.append(("file", str(rng.choice(DATA)), int(rng.integers(2))))
-        elif kind < 0.9:
             found.append(("flag", str(rng.choice(FLAGS))))
+        elif kind < 0.9:
+            found.append(("rename", str(rng.choice(TABLE.column_names)), str(rng.choice(NAMES))))
         else:
-            found.append(("twice", str(rng.choice(OPTIONS)), str(rng.choice(VALUES))))
+            found.append(("twice", str(rng.choice(OPTIONS[command])), str(rng.choice(VALUES))))
     return found
 
 
 def words_of(mutations):
-    """Return the words on the command line."""
-    command = dict(one for one in mutations if len(one) == 2).get("command", "assess")
+    """Return the words on the command line, and the names of columns that are others."""
+    settled = dict(one for one in mutations if len(one) == 2)
+    command, scene = settled.get("command", "assess"), SCENES[settled.get("scene", "one contrast")]
     files, options = list(COMMANDS[command][0]), dict(COMMANDS[command][1])
+    options |= {name: value for name, value in scene.items() if name in KNOWN[command]}
+    renamed = {one[1]: one[2] for one in mutations if one[0] == "rename"}
+    options = {name: _renamed(value, renamed) for name, value in options.items() if value is not None}
     flags, more = [], []
     for one in mutations:
         if one[0] == "file":
@@ -197,24 +153,18 @@ def words_of(mutations):
             flags.append(one[1])
         elif one[0] == "twice":
             more += [one[1], one[2]]
-        elif one[0].startswith("--") and (one[0] in KNOWN[command] or one[0] == "--no-such-option"):
+        elif one[0].startswith("--") and one[0] in OPTIONS[command]:
             options[one[0]] = one[1]
-    return [command, *files, *(word for pair in options.items() for word in pair), *more, *dict.fromkeys(flags)]
+    given = [(name, one) for name, value in options.items() for one in ([value] if isinstance(value, str) else value)]
+    return [command, *files, *(word for pair in given for word in pair), *more, *dict.fromkeys(flags)], renamed
 
 
-def prepare(folder):
-    """Write files of the user's, some of them broken."""
-    csv.write_csv(TABLE, folder / "data.csv")
-    parquet.write_table(TABLE, folder / "data.parquet")
-    (folder / "empty.csv").write_text("")
-    (folder / "header.csv").write_text("x,y,a,tau\n")
-    (folder / "broken.parquet").write_bytes((folder / "data.parquet").read_bytes()[:500])
-    (folder / "data.txt").write_text("hello")
-    (folder / "wide.csv").write_bytes((folder / "data.csv").read_text(encoding="utf-8").encode("utf-16"))
-    (folder / "broken.json").write_text('{"format": "orthocal-map"')
-    (folder / "folder").mkdir()
-    (folder / "folder" / "mine.txt").write_text("mine")
-    save(maps.AffineMap(1.0, 2.0), folder / "map.json")
+def _renamed(value, renamed):
+    """Return a value that means the same where columns have other names."""
+    if isinstance(value, tuple):
+        pairs = [one.partition("=") for one in value]
+        return tuple(f"{arm}={renamed.get(column, column)}" for arm, _, column in pairs)
+    return renamed.get(value, value)
 
 
 def contents(folder):
@@ -224,14 +174,13 @@ def contents(folder):
 
 def attempt(mutations):
     """Return what is wrong with a case, or None."""
+    words, renamed = words_of(mutations)
+    before = files_of(renamed)
     with tempfile.TemporaryDirectory() as name, contextlib.chdir(name):
-        folder = Path(name)
-        prepare(folder)
-        before = contents(folder)
-        out, err, words = text_stream(), text_stream(), words_of(mutations)
-        with warnings.catch_warnings(record=True), redirected(out, err), Bounded():
+        write(Path(name), before)
+        out, err, warned = text_stream(), text_stream(), []
+        with warnings.catch_warnings(), redirected(out, err), Bounded(), shown_to(warned):
             warnings.simplefilter("always")
-            usual = warnings.showwarning
             try:
                 cli.main(words)
             except SystemExit as stop:
@@ -240,9 +189,23 @@ def attempt(mutations):
                 return "it hangs"
             except BaseException as error:  # noqa: BLE001
                 return f"{type(error).__name__} gets through: {error}"
-            finally:
-                warnings.showwarning = usual
-        return judged_end(code, err, before, contents(folder), words)
+        said = err.buffer.getvalue().decode("utf-8", "replace").strip()
+        return judged_end(code, said, words) or judged_files(code, before, contents(Path(name)), words) or leaks(warned)
+
+
+@contextlib.contextmanager
+def shown_to(warned):
+    """Have warnings kept that the command line shows; it has them printed its own way."""
+    usual = warnings.showwarning
+
+    def keep(message, category, filename, lineno, *_):
+        warned.append(warnings.WarningMessage(message, category, filename, lineno))
+
+    with mock.patch.object(cli, "show_warning", keep), mock.patch.object(cli, "app", APP):
+        try:
+            yield
+        finally:
+            warnings.showwarning = usual
 
 
 def text_stream():
@@ -262,25 +225,24 @@ def redirected(out, err):
         sys.stdin, sys.stdout, sys.stderr = old
 
 
-def judged_end(code, err, before, after, words):
-    """Return what is wrong with how a command ended."""
-    said = err.buffer.getvalue().decode("utf-8", "replace").strip()
+def judged_end(code, said, words):
+    """Return what is wrong with how a command ended, and with what it said."""
     if code not in (0, 2, 3):
         return f"exit code {code}: {said[-300:]}"
     if code == 2:
         line = said.splitlines()[-1] if said else ""
-        problem = sentence_problem(line.removeprefix("Error: "))
-        if problem is not None or not line.startswith("Error: "):
-            return problem or f"no sentence: {said[-200:]}"
-        if set(after) != set(before):
-            return f"something was left: {sorted(set(after) - set(before))[:3]}"
+        if not line.startswith("Error: "):
+            return f"no sentence: {said[-200:]}"
+        return sentence_problem(line.removeprefix("Error: "))
+    return f"a traceback: {said[-200:]}" if "Traceback" in said and "--debug" not in words else None
+
+
+def judged_files(code, before, after, words):
+    """Return what is wrong with the files that a command left."""
+    if code == 2 and set(after) != set(before):
+        return f"something was left: {sorted(set(after) - set(before))[:3]}"
     changed = [name for name, content in before.items() if after.get(name) != content]
     allowed = {words[words.index("--out") + 1]} if "--out" in words and "--overwrite" in words and code == 0 else set()
     if set(changed) - {os.path.normpath(one) for one in allowed if one}:
         return f"files were changed: {changed}"
-    leaked = [
-        kind
-        for kind in ("RuntimeWarning", "DeprecationWarning", "Traceback")
-        if kind in said and "--debug" not in words
-    ]
-    return f"{leaked[0]} leaks: {said[-200:]}" if leaked else None
+    return None

@@ -5,12 +5,14 @@ import pandas as pd
 import polars as pl
 import pyarrow as pa
 
-from orthocal import Study
-from tests.fuzz.api import COLUMN, X
+from orthocal import ExpectileUnderTreatment, RestrictedMeanTime, Study, SurvivalProbability
+from tests.fuzz.api import COLUMN, EFFECTS, X
 from tests.fuzz.hostile import COLUMNS, NAMES, SETTINGS, N, chosen
 from tests.fuzz.judgement import judged, not_finite
+from tests.fuzz.questions import ASKED, QUESTIONS, answered
 
 NAME = "studies"
+RNG = np.random.default_rng(1)
 BASE = {
     "x": X[:, 0],
     "y": COLUMN["y"],
@@ -21,6 +23,9 @@ BASE = {
     "g": COLUMN["groups"],
     "e": np.full(N, 0.5),
     "held": np.arange(N) % 3 == 0,
+    "z": COLUMN["instrument"],
+    "time": RNG.exponential(1.0, N),
+    "died": RNG.integers(0, 2, N),
     "segment": np.array(["none", "call", "mail", "none"])[np.arange(N) % 4],
 }
 ROLES = {
@@ -51,41 +56,48 @@ ROLES = {
     "exact": False,
     "arms": None,
 }
-QUESTIONS = ("assess", "calibrate", "compare", "policy", "choose", "checks", "repr", "audit", "sensitivity")
-ASKED = (
-    "prediction",
-    "method",
-    "holdout",
-    "bins",
-    "cost",
-    "by",
-    "draws",
-    "redraws",
-    "budget",
-    "spend",
-    "within",
-    "strengths",
-    "benchmarks",
-    "smallest",
-    "discover",
-)
+LEARNT = {"propensity": None, "nuisances": None, "learners": "linear", "folds": 2}
+CENSORED = {**LEARNT, "outcome": "time", "event": "died"}
+DESIGN = {"none": 0.5, "call": 0.25, "mail": 0.25}
+SCENES = {
+    "one contrast": {},
+    "learnt": LEARNT,
+    "survival": {**CENSORED, "effect": SurvivalProbability(time=0.5, grid=4)},
+    "restricted time": {**CENSORED, "effect": RestrictedMeanTime(horizon=0.5, grid=4)},
+    "several arms": {**LEARNT, "treatment": "segment", "arms": "all", "control": "none", "propensity": DESIGN},
+    "late": {"effect": "late", "instrument": "z", "propensity": None, "nuisances": EFFECTS["late"]},
+    "relative": {"effect": "relative", "propensity": None, "nuisances": EFFECTS["relative"]},
+    "overlap": {"effect": "overlap", "nuisances": {"outcome": 0.5}},
+    "catt": {"effect": "catt"},
+    "derivative": {
+        "effect": "derivative",
+        "treatment": "other",
+        "propensity": None,
+        "nuisances": EFFECTS["derivative"],
+    },
+    "quantile": {**LEARNT, "effect": "quantile"},
+    "cvar": {**LEARNT, "effect": "cvar"},
+    "expectile": {**LEARNT, "effect": ExpectileUnderTreatment(0.6)},
+}
+"""What kind of study it is, so that every effect and several arms are attacked, with nuisances given or learnt."""
+LIKELY = [0.44, 0.08, 0.06, 0.03, 0.15, 0.04, 0.04, 0.03, 0.03, 0.02, 0.03, 0.02, 0.03]
+ARMS = {"call": "tau", "mail": "other"}
 COLUMN_ROLES = ("outcome", "treatment", "weight", "groups", "key", "folds", "propensity", "event", "instrument")
 KINDS = {
     "pandas": pd.DataFrame,
     "polars": lambda columns: pl.DataFrame(dict(columns)),
     "arrow": lambda columns: pa.table(dict(columns)),
 }
-
-
 PLAUSIBLE = [name for name in COLUMNS if name != "structured"]
 """Columns that a table can have; pandas itself stumbles over records."""
 
 
 def mutations(rng):
-    """Return a kind of table, a question, and hostile columns, names, roles and arguments."""
+    """Return a kind of table and of study, a question, and hostile columns, names, roles and arguments."""
     found = [
         ("kind", str(rng.choice(list(KINDS), p=[0.6, 0.2, 0.2]))),
-        ("question", str(rng.choice(QUESTIONS, p=[0.3, 0.12, 0.08, 0.08, 0.04, 0.08, 0.14, 0.08, 0.08]))),
+        ("scene", str(rng.choice(list(SCENES), p=LIKELY))),
+        ("question", str(rng.choice(list(QUESTIONS)))),
     ]
     for _ in range(rng.integers(1, 4)):
         kind = rng.random()
@@ -98,14 +110,16 @@ def mutations(rng):
         elif kind < 0.8:
             found.append(("role", str(rng.choice(list(ROLES))), chosen(SETTINGS, rng), int(rng.integers(1000))))
         else:
-            found.append(("asked", str(rng.choice(ASKED)), chosen(SETTINGS, rng), int(rng.integers(1000))))
+            own = ASKED[found[2][1]] or ["prediction"]
+            found.append(("asked", str(rng.choice(own)), chosen(SETTINGS, rng), int(rng.integers(1000))))
     return found
 
 
 def attempt(mutations):
     """Return what is wrong with a case, or None."""
     words = dict(one for one in mutations if len(one) == 2)
-    columns, names, roles, asked = dict(BASE), {}, dict(ROLES), {}
+    scene = words.get("scene", "one contrast")
+    columns, names, roles, asked = dict(BASE), {}, {**ROLES, **SCENES[scene]}, {}
     for what, name, value, seed in (one for one in mutations if len(one) == 4):
         rng = np.random.default_rng(seed)
         if what == "column":
@@ -120,58 +134,17 @@ def attempt(mutations):
         table = KINDS[words.get("kind", "pandas")]({names.get(name, name): one for name, one in columns.items()})
     except Exception:  # noqa: BLE001
         return None  # no such table can be made
-    roles = {name: _renamed(one, names) for name, one in roles.items()}
-    asked.setdefault("prediction", names.get("tau", "tau"))
-    call = lambda: _answer(Study(table, **roles), words.get("question", "assess"), asked)  # noqa: E731
+    roles = {name: renamed(one, names) for name, one in roles.items()}
+    asked.setdefault("prediction", renamed(ARMS if scene == "several arms" else "tau", names))
+    asked.setdefault("rival", renamed({"call": "other", "mail": "tau"} if scene == "several arms" else "other", names))
+    call = lambda: answered(Study(table, **roles), words.get("question", "assess"), asked)  # noqa: E731
     return judged(call, [table, *roles.values(), *asked.values()], finite=not_finite)
 
 
-def _renamed(value, names):
+def renamed(value, names):
+    """Return a value that means the same where columns have other names."""
     if isinstance(value, str):
         return names.get(value, value)
-    return [names.get(one, one) if isinstance(one, str) else one for one in value] if isinstance(value, list) else value
-
-
-def _some(asked, *names, **usual):
-    return {**usual, **{name: asked[name] for name in names if name in asked}}
-
-
-def _answer(study, question, asked):  # noqa: PLR0911
-    prediction = asked["prediction"]
-    if question == "assess":
-        found = study.assess(prediction, **_some(asked, "bins", "cost", "by", "draws", "redraws", draws=20))
-        return {name: one.to_dict() for name, one in found.items()} if isinstance(found, dict) else found.to_dict()
-    if question == "calibrate":
-        found = study.calibrate(
-            prediction,
-            **_some(
-                asked,
-                "method",
-                "holdout",
-                "bins",
-                "cost",
-                "by",
-                "draws",
-                "redraws",
-                "within",
-                draws=20,
-                method="linear",
-            ),
-        )
-        many = found.values() if isinstance(found, dict) else [found]
-        return [(one.to_dict(), one.summary()) for one in many]
-    if question == "audit":
-        own = _some(asked, "within", "discover", "bins", "smallest", "draws", within=["x"], draws=50, smallest=5)
-        return repr(study.audit(prediction, **own))
-    if question == "sensitivity":
-        return repr(study.sensitivity(prediction, **_some(asked, "strengths", "benchmarks", "bins", "cost")))
-    if question == "compare":
-        return study.compare(prediction, "other", **_some(asked, "cost")).to_dict()
-    if question == "policy":
-        own = _some(asked, "cost", "budget", "spend", "method", "holdout", "draws", draws=20, method="linear")
-        return study.policy(prediction, **own).to_dict()
-    if question == "choose":
-        return study.choose(
-            prediction, **_some(asked, "cost", "method", "holdout", "draws", draws=20, method="linear")
-        ).to_dict()
-    return repr(study) if question == "repr" else repr(study.checks())
+    if isinstance(value, dict):
+        return {key: renamed(one, names) for key, one in value.items()}
+    return [renamed(one, names) for one in value] if isinstance(value, list) else value

@@ -17,10 +17,11 @@ from orthocal.calibrators.cells import CellFamily, CellMoments, Residuals, famil
 from orthocal.calibrators.histogram import uniform_mass_edges
 from orthocal.calibrators.skewness import Skewed, believed_skewness, cautious, clearly_skewed, skewed_all
 from orthocal.errors import OrthocalError, require_at_least, require_inside, require_whole
-from orthocal.group_columns import value_in_words
-from orthocal.losses import Loss
+from orthocal.folds import require_seed
+from orthocal.group_columns import columns_of_groups, value_in_words
+from orthocal.losses import Loss, require_loss
 from orthocal.losses.counting import MOST_BINS
-from orthocal.observations import as_groups, as_numbers
+from orthocal.observations import as_numbers
 
 
 def audit(
@@ -73,7 +74,8 @@ def audit(
       all rows: too high by 0.0847 (0.0464 to 0.123)
     """
     plan = AuditPlan(bins, smallest, level, draws, random_state)
-    columns = {name: as_groups(given, f"groups[{name!r}]", len(loss)) for name, given in groups.items()}
+    require_loss(loss)
+    columns = columns_of_groups(groups, len(loss))
     return audited(as_numbers(prediction, "prediction", len(loss)), loss, columns, plan)
 
 
@@ -93,6 +95,7 @@ class AuditPlan(NamedTuple):
         require_whole(self.draws, 1, "draws", MOST_DRAWS)
         require_inside(self.level, 0, 1, "level")
         require_at_least(self.smallest, 2, "smallest")
+        require_seed(self.random_state)
 
 
 def audited(prediction: Floats, loss: Loss, groups: Mapping[str, Labels], plan: AuditPlan) -> Audit:

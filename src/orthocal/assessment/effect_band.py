@@ -23,9 +23,12 @@ from orthocal.assessment.band_intervals import (
     local_residuals,
     tied_starts,
 )
+from orthocal.assessment.limits import MOST_DRAWS
 from orthocal.calibrators import Histogram
-from orthocal.errors import OrthocalError
-from orthocal.losses import Loss, QuadraticLoss, is_ratio
+from orthocal.errors import OrthocalError, require_inside, require_truth, require_whole
+from orthocal.folds import require_seed
+from orthocal.formats import shown
+from orthocal.losses import Loss, QuadraticLoss, is_ratio, require_loss
 from orthocal.maps import OpenStepMap
 from orthocal.observations import as_numbers
 
@@ -106,10 +109,14 @@ class EffectBand:
     def from_dict(cls, record: Mapping[str, Any]) -> EffectBand:
         """Return the band that `to_dict` described."""
         try:
+            level, monotone, rows = (record[name] for name in ("level", "monotone", "rows"))
             lower, upper = (OpenStepMap.from_dict(record[name]) for name in ("lower", "upper"))
-            return cls(lower, upper, float(record["level"]), bool(record["monotone"]), int(record["rows"]))
-        except (KeyError, TypeError, ValueError):
+        except (KeyError, TypeError):
             raise OrthocalError("A band must have level, monotone, rows, lower and upper; this one does not.") from None
+        require_inside(level, 0, 1, "level")
+        require_truth(monotone, "monotone")
+        require_whole(rows, 1, "rows")
+        return cls(lower, upper, level, monotone, rows)
 
     def plot(self, prediction: Any, ax: Axes | None = None) -> Axes:
         """Draw the band over the range of some predictions."""
@@ -160,8 +167,11 @@ def effect_band(
     >>> np.round(low, 1), np.round(high, 1)
     (array([nan, 0.7]), array([0.2, 1.4]))
     """
-    if not 0 < level < 1:
-        raise OrthocalError(f"`level` must lie between 0 and 1; it is {level}.")
+    require_loss(loss)
+    require_inside(level, 0, 1, "level")
+    require_whole(draws, 1, "draws", MOST_DRAWS)
+    require_seed(random_state)
+    bins = None if bins is None else _edges(bins)
     rows = sorted_rows(loss, as_numbers(prediction, "prediction", len(loss)), random_state)
     starts = tied_starts(rows.prediction) if bins is None else _bin_starts(rows, bins)
     residual = local_residuals(rows) if bins is None else binned_residuals(rows, starts)
@@ -204,9 +214,17 @@ def _(loss: QuadraticLoss, prediction: Floats, random_state: int) -> BandRows:
     return BandRows(prediction[order], loss.numerator[order] / weight, weight, groups)
 
 
+def _edges(bins: Any) -> Floats:
+    """Return the inner edges of bins, which increase."""
+    edges = as_numbers(bins, "bins")
+    if not (np.diff(edges) > 0).all():
+        raise OrthocalError(f"`bins` must be inner edges of bins that increase; they are {shown(edges.tolist())}.")
+    return edges
+
+
 def _bin_starts(rows: BandRows, edges: Floats) -> Integers:
     """Return where each bin that holds rows starts."""
-    return np.unique(step_of(rows.prediction, np.asarray(edges)), return_index=True)[1].astype(np.int64)
+    return np.unique(step_of(rows.prediction, edges), return_index=True)[1].astype(np.int64)
 
 
 def _monotone_ends(means: IntervalMeans, half: Floats) -> tuple[OpenStepMap, OpenStepMap]:

@@ -12,7 +12,7 @@ from joblib import Parallel, delayed
 from sklearn.base import BaseEstimator, clone
 
 from orthocal.arrays import Floats, Integers, unmasked
-from orthocal.calibration.effect_models import prediction_of, selected_rows, way_to_train
+from orthocal.calibration.effect_models import prediction_of, selected_rows, train_in_words, way_to_train
 from orthocal.calibration.schemes import fit_calibrator
 from orthocal.calibration.sklearn_api import (
     EffectParameter,
@@ -39,6 +39,7 @@ from orthocal.orthogonal import learn_cross
 from orthocal.progress import followed
 
 COMBINE: dict[str, Callable[..., Any]] = {"mean": np.mean, "median": np.median}
+MOST_REPEATS = 1000
 
 
 class CrossCalibratedModel(BaseEstimator):  # type: ignore[misc]
@@ -138,7 +139,7 @@ class CrossCalibratedModel(BaseEstimator):  # type: ignore[misc]
     ) -> Self:
         """Train the models by folds and the map on what they predict out of fold; arguments as in `orthogonal_loss`."""
         require_one_of(self.combine, COMBINE, "combine")
-        require_whole(self.repeats, 1, "repeats")
+        require_whole(self.repeats, 1, "repeats", MOST_REPEATS)
         columns = {"treatment": treatment, "instrument": instrument, "sample_weight": sample_weight, "groups": groups}
         rows = observe(X, y, event=event, key=key, **columns)
         effect, recipe = new_effect(effect_parameter(self)), self._recipe()
@@ -150,7 +151,7 @@ class CrossCalibratedModel(BaseEstimator):  # type: ignore[misc]
             known, self.encoding_ = encode(X)
             self.loss_: Loss = learn_cross(effect, rows, X, nuisances, partitions[0], recipe).loss
             train = partial(_train_regressor, loss=self.loss_)
-        models = _trained(partial(train, self.estimator, known, rows), partitions, order, self.n_jobs)
+        models = _trained(partial(train_in_words, train, self.estimator, known, rows), partitions, order, self.n_jobs)
         each = np.stack([_out_of_fold(*pair, order, known, effect) for pair in zip(models, partitions, strict=True)])
         self.models_ = [model for by_fold in models for model in by_fold]
         self.shrinkage_ = _shrinkage(each, len(self.models_), rows.weight)

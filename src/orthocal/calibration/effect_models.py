@@ -5,8 +5,8 @@ from __future__ import annotations
 import copy
 import inspect
 import warnings
-from collections.abc import Callable, Mapping, Sequence
-from contextlib import suppress
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
 from typing import Any
 
 import narwhals as nw
@@ -16,7 +16,7 @@ from sklearn.utils import _safe_indexing
 
 from orthocal.arrays import Floats, Integers
 from orthocal.errors import HonestyWarning, OrthocalError
-from orthocal.formats import shown
+from orthocal.formats import first_words, shown
 from orthocal.observations import Observations, as_matrix, as_numbers, column_names
 
 REMEMBERED_ROWS = ("X_train_", "X_fit_", "_fit_X")
@@ -34,14 +34,36 @@ def prediction_of(model: Any, X: Any, effect: Any = None) -> Floats:
     effect : Effect, optional
         Its ``arm`` and ``control``, where it has them, say which effect is meant when the model knows several.
     """
+    ask = _way_to_ask(model)
     try:
-        answer = _way_to_ask(model)(model, X, effect)
+        with said_of_model(model, "predict"):
+            answer = ask(model, X, effect)
     except NotFittedError:
         raise OrthocalError(
             f"`estimator` must be fitted, on other rows than these; this {type(model).__name__} is not. Fit it first, and wrap "
             "it in sklearn.frozen.FrozenEstimator where it would be cloned."
         ) from None
     return as_numbers(_one_column(answer, model, effect), "prediction", len(X))
+
+
+@contextmanager
+def said_of_model(model: Any, what: str) -> Iterator[None]:
+    """Say which effect model failed at what; that it is not fitted is for others to say."""
+    try:
+        yield
+    except (OrthocalError, NotFittedError):
+        raise
+    except Exception as error:  # models of other libraries have errors of their own
+        raise OrthocalError(
+            f"The effect model {type(model).__name__} must {what} on rows like these; it failed: {first_words(error)} "
+            "Fix the covariates, or pass its predictions."
+        ) from error
+
+
+def train_in_words(train: Callable[..., Any], estimator: Any, *rows: Any) -> Any:
+    """Train an effect model, and say where it fails."""
+    with said_of_model(estimator, "be trained"):
+        return train(estimator, *rows)
 
 
 def given_or_asked(prediction: Any, model: Any, X: Any, effect: Any) -> Floats:

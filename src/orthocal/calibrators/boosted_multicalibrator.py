@@ -11,12 +11,14 @@ from sklearn.ensemble import HistGradientBoostingRegressor
 from orthocal.arrays import Floats, Integers, group_sums
 from orthocal.calibrators.left_out import validation_folds, value_order
 from orthocal.calibrators.multicalibrator import require_quadratic
-from orthocal.errors import OrthocalError, require_whole
-from orthocal.losses import Loss
+from orthocal.errors import OrthocalError, is_number, require_length, require_whole
+from orthocal.formats import shown
+from orthocal.losses import Loss, require_loss
 from orthocal.observations import Encoding, as_numbers, encode
 
 STANDARD_ERRORS = 1.645
 """By which the held-out loss must fall in a one-sided test for the model to be changed at all."""
+MOST_STEPS = 100_000
 BATCH = 10
 """Steps between two looks at the held-out loss."""
 
@@ -82,8 +84,8 @@ class BoostedMulticalibrator(BaseEstimator):  # type: ignore[misc]
 
     def fit(self, prediction: Any, loss: Loss, X: Any) -> Self:
         """Learn the steps from predictions, losses and covariates of the same rows."""
-        require_whole(self.max_steps, 1, "max_steps")
-        require_whole(self.folds, 2, "folds")
+        require_loss(loss)
+        self._require_settings(len(loss))
         values = as_numbers(prediction, "prediction", len(loss))
         require_quadratic(values, loss)
         if not (loss.mass[loss.weight > 0] > 0).all():
@@ -114,6 +116,15 @@ class BoostedMulticalibrator(BaseEstimator):  # type: ignore[misc]
         *_, added = (step for _, step in zip(range(self.steps_), self._model.staged_predict(features), strict=False))
         return np.asarray(values + added)
 
+    def _require_settings(self, rows: int) -> None:
+        require_whole(self.max_steps, 1, "max_steps", MOST_STEPS)
+        require_whole(self.folds, 2, "folds", rows)
+        require_whole(self.max_leaf_nodes, 2, "max_leaf_nodes", MOST_STEPS)
+        require_whole(self.min_samples_leaf, 1, "min_samples_leaf", 2**31 - 1)
+        require_whole(self.random_state, 0, "random_state", 2**32 - 1)
+        if not (is_number(self.learning_rate) and 0 < self.learning_rate <= 1):
+            raise OrthocalError(f"`learning_rate` must be above 0 and at most 1; it is {shown(self.learning_rate)}.")
+
     def _chosen(self, features: Floats, values: Floats, loss: Loss) -> tuple[int, float]:
         """Return the number of steps with the least held-out loss, and its fall; 0 unless that is more than chance."""
         before, best, found = loss.value(values), 0.0, (0, np.zeros(len(values)))
@@ -130,6 +141,8 @@ class BoostedMulticalibrator(BaseEstimator):  # type: ignore[misc]
 def _features(X: Any, prediction: Floats, like: Encoding | None = None) -> tuple[Floats, Encoding]:
     """Return covariates and the prediction as one matrix, and how covariates became numbers."""
     matrix, encoding = encode(X, like)
+    require_length(matrix, len(prediction), "X")
+    matrix[:, np.isnan(matrix).all(axis=0)] = 0.0  # scikit-learn's trees cannot bin a column without any value
     return np.column_stack([matrix, prediction]), encoding
 
 

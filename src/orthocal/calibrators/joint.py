@@ -11,13 +11,17 @@ from sklearn.base import BaseEstimator, clone
 from orthocal.arrays import Floats, group_sums, is_constant
 from orthocal.calibrators.decision_shifts import decision_shifts
 from orthocal.calibrators.evidence import half_statistic
-from orthocal.errors import OrthocalError
+from orthocal.errors import OrthocalError, require_truth, require_whole
 from orthocal.formats import shown
 from orthocal.joint_maps import DecisionShifts, JointMap, as_prediction_matrix
 from orthocal.losses import ArmScores
+from orthocal.losses.arm_scores import require_scores_of_arms
+from orthocal.observations import as_numbers
 
 AUTO = "auto"
 FOLDS = 5
+MOST_ROUNDS = 1000
+"""Of decision calibration; it ends when nothing stands out of the noise."""
 
 
 class Family(NamedTuple):
@@ -135,6 +139,9 @@ class JointCalibrator(BaseEstimator):  # type: ignore[misc]
     def fit(self, predictions: Any, scores: ArmScores) -> Self:
         """Learn the map from predictions and scores of the same rows."""
         require_method(self.method)
+        require_truth(self.decisions, "decisions")
+        require_whole(self.rounds, 0, "rounds", MOST_ROUNDS)
+        require_scores_of_arms(scores)
         arms = len(scores.treatments)
         predictions = as_prediction_matrix(predictions, arms)
         if len(predictions) != len(scores):
@@ -169,7 +176,7 @@ class JointCalibrator(BaseEstimator):  # type: ignore[misc]
         They are learnt from maps that were fitted without the row's fold: who wins under a map of all rows wins partly by the
         noise that the map has followed, which the same rows do not show.
         """
-        costs = np.zeros(self.map_.arms) if self.costs is None else np.asarray(self.costs, dtype=np.float64)
+        costs = np.zeros(self.map_.arms) if self.costs is None else as_numbers(self.costs, "costs", self.map_.arms)
         values = _left_out(self.method, predictions, scores)
         steps: list[DecisionShifts] = []
         for _ in range(self.rounds):

@@ -13,11 +13,13 @@ from orthocal.arrays import Floats
 from orthocal.calibrators.cells import CellFamily, CellMoments, Residuals, families
 from orthocal.calibrators.histogram import uniform_mass_edges
 from orthocal.calibrators.skewness import Skewed, clearly_skewed
-from orthocal.errors import OrthocalError, require_at_least, require_whole
+from orthocal.errors import OrthocalError, is_number, require_at_least, require_whole
+from orthocal.formats import shown
+from orthocal.group_columns import columns_of_groups
 from orthocal.group_maps import GroupMap, GroupShifts
-from orthocal.losses import Loss, total_mass
+from orthocal.losses import Loss, require_loss, total_mass
 from orthocal.losses.counting import MOST_BINS
-from orthocal.observations import as_groups, as_numbers
+from orthocal.observations import as_numbers
 
 CHANCE = 0.04
 """Chance that anything is changed in a multicalibrated model, by Bonferroni's bound over all cells; 0.01 is left for means of few
@@ -92,11 +94,12 @@ class Multicalibrator(BaseEstimator):  # type: ignore[misc]
     def fit(self, prediction: Any, loss: Loss, groups: Mapping[str, Any]) -> Self:
         """Learn the shifts from predictions, losses and columns of groups of the same rows."""
         self._require_settings()
+        require_loss(loss)
         values = as_numbers(prediction, "prediction", len(loss))
         require_quadratic(values, loss)
         counting = loss.weight > 0
         rows = slice(None) if counting.all() else np.flatnonzero(counting)
-        columns = {name: as_groups(given, f"groups[{name!r}]", len(loss))[rows] for name, given in groups.items()}
+        columns = {name: labels[rows] for name, labels in columns_of_groups(groups, len(loss)).items()}
         values, loss = values[rows], loss[rows]
         cells = families(columns, len(loss), uniform_mass_edges(values, loss.weight, self.bins))
         gate = self._gate(cells, values, loss)
@@ -112,9 +115,9 @@ class Multicalibrator(BaseEstimator):  # type: ignore[misc]
     def _require_settings(self) -> None:
         require_whole(self.bins, 1, "bins", MOST_BINS)
         require_at_least(self.smallest, 2, "smallest")
-        if self.tolerance is not None and not self.tolerance > 0:
+        if self.tolerance is not None and not (is_number(self.tolerance) and self.tolerance > 0):
             raise OrthocalError(
-                f"`tolerance` must be positive; it is {self.tolerance}. Leave it out to adapt to noise."
+                f"`tolerance` must be a positive number; it is {shown(self.tolerance)}. Leave it out to adapt to noise."
             )
         if self.max_steps is not None:
             require_whole(self.max_steps, 0, "max_steps")

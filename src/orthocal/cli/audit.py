@@ -10,6 +10,7 @@ from orthocal.cli.options import VERDICT, Options
 from orthocal.cli.output import announced, print_files, print_json, write_json
 from orthocal.cli.plan import only, study_of
 from orthocal.cli.screen import learning
+from orthocal.drawing import save_figure
 from orthocal.errors import OrthocalError
 from orthocal.files.atomic import Results
 
@@ -19,8 +20,6 @@ UNUSED = ("redraws", "fail_if", "by", "cost", "tolerance")
 
 def audit(options: AuditOptions) -> None:
     """Test whether predicted effects are calibrated in every subgroup."""
-    from matplotlib import pyplot as plt
-
     require_prediction(options)
     _require_unused(options)
     predicted, source = only(options), source_of(options)
@@ -39,8 +38,7 @@ def audit(options: AuditOptions) -> None:
                 found = study.audit(predicted, within, discover=options.discover, **options.of(VERDICT))
             write_json(found.to_dict(), folder / FILES[0])
             drawn = found.plot()
-            drawn.figure.savefig(folder / FILES[1], dpi=150)
-            plt.close(drawn.figure)
+            save_figure(drawn.figure, folder / FILES[1], dpi=150)
     typer.echo(f"{found}\n", err=options.as_json)
     print_files(options.out, err=options.as_json)
     print_json(found.to_dict(), options.as_json)

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from orthocal.errors import OrthocalError, UnavailableError
-from orthocal.formats import shown
+from orthocal.formats import first_words, shown
 from orthocal.maps import Map
 
 PATIENCE = 10
@@ -97,13 +97,16 @@ def readable(data: str) -> Iterator[None]:
     except OrthocalError:
         raise
     except (ArrowException, ValueError) as error:
-        raise OrthocalError(f"The data {data} cannot be worked on: {_first_line(error)}") from error
+        raise OrthocalError(
+            f"The data {data} must be tables that can be worked on; {_first_line(error)} Check the files."
+        ) from error
 
 
 def _first_line(error: Exception) -> str:
     """Of what was said first: Dask puts words of its own before it."""
     said = str(error).partition("Original Message: ")[2] or str(error)
-    return next((line for line in said.splitlines() if line.strip()), type(error).__name__)
+    line = next((line for line in said.splitlines() if line.strip()), type(error).__name__)
+    return first_words(ValueError(line))
 
 
 def read_frame(data: str, *, as_it_is: bool = False) -> Any:
@@ -131,11 +134,21 @@ def _files(data: str) -> list[str]:
         system, _, paths = get_fs_token_paths(data)
         found = [file for path in paths for file in sorted(system.find(path))]
     except (ImportError, ValueError) as error:
-        raise OrthocalError(f"The data {data} cannot be read: {_first_line(error)}") from None
+        raise OrthocalError(
+            f"The data {shown(data)[1:-1]} cannot be read: {_first_line(error)} Check the path."
+        ) from None
     files = [str(system.unstrip_protocol(file)) for file in found if not Path(file).name.startswith(("_", "."))]
     if not files:
         raise OrthocalError(f"The data {data} must be a table, a folder of them or a pattern; no file is there.")
     return files
+
+
+def require_utf_8(encoding: str | None, engine: str) -> None:
+    """No other encoding is named: only tables in memory are read in any."""
+    if encoding is not None:
+        raise OrthocalError(
+            f"`--encoding` must be left out with `--engine {engine}`, which reads UTF-8; it is {shown(encoding)}."
+        )
 
 
 def files_read(data: str, out: Path) -> list[Path]:

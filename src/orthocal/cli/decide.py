@@ -17,6 +17,7 @@ from orthocal.cli.output import announced, print_files, print_json, write_json
 from orthocal.cli.plan import arm_of, number_or_name, one_of, study_of, words_of_map
 from orthocal.cli.screen import learning
 from orthocal.decisions import Policy
+from orthocal.drawing import save_figure
 from orthocal.errors import OrthocalError
 from orthocal.files.atomic import Results
 from orthocal.study import Study
@@ -129,7 +130,4 @@ def write_shares(found: Policy, path: Path) -> None:
 
 
 def _draw(ax: Any, path: Path) -> None:
-    from matplotlib import pyplot as plt
-
-    ax.figure.savefig(path, dpi=150)
-    plt.close(ax.figure)
+    save_figure(ax.figure, path, dpi=150)

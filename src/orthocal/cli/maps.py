@@ -10,12 +10,12 @@ import typer
 from orthocal.assessment.effect_band import EffectBand
 from orthocal.cli.map_options import ApplyOptions, ExportOptions
 from orthocal.cli.screen import counting_rows, say
-from orthocal.errors import OrthocalError, require_one_of
+from orthocal.errors import OrthocalError, is_number, require_one_of
 from orthocal.export import EXPORTS
 from orthocal.files.applied import ANYWHERE, Applied
 from orthocal.files.atomic import new_file, require_new, require_short, settle
 from orthocal.files.streams import STANDARD, add_calibrated
-from orthocal.formats import between, shown
+from orthocal.formats import between, listed, shown
 from orthocal.joint_maps import JointMap
 from orthocal.mapfile import about, load
 from orthocal.maps import Map
@@ -32,8 +32,7 @@ def apply(options: ApplyOptions) -> None:
     band = _band(known) if options.interval else None
     if out != STANDARD:
         _require_new(out, {"data": data, "map": options.map_file}, options.overwrite)
-    ranges = known.get("fitted_ranges", [known.get("fitted_range", ANYWHERE)] * len(names))
-    ends = [(float(low), float(high)) for low, high in ranges]
+    ends = _ranges(known, len(names))
     with counting_rows(None) as tell:
         added = add_calibrated(
             fitted,
@@ -71,14 +70,39 @@ def _band(known: Mapping[str, Any]) -> EffectBand:
 
 def _columns(fitted: Map | JointMap, named: Sequence[str] | None, known: Mapping[str, Any]) -> list[str]:
     """Return the columns of predictions: as named, one for each arm; those of the map file where none is named."""
-    names = list(named or known.get("columns", ()))
+    names = list(named or _texts(known, "columns"))
     arms = getattr(fitted, "arms", 1)
     if len(names) != arms:
-        of = (
-            "once here" if arms == 1 else f"{arms} times, for the arms {', '.join(known.get('arms', []))} in this order"
-        )
+        of = "once here" if arms == 1 else f"{arms} times, for the arms {listed(_texts(known, 'arms'))} in this order"
         raise OrthocalError(f"`--prediction` must be given {of}; it was given {len(names)} times.")
     return names
+
+
+def _texts(known: Mapping[str, Any], name: str) -> list[str]:
+    """Return names that a map file says of its map; none where it says nothing."""
+    found = known.get(name, [])
+    if not (isinstance(found, list) and all(isinstance(one, str) for one in found)):
+        raise OrthocalError(
+            f"`{name}` of the map file must be a list of names; it is {shown(found)}. Save the map again."
+        )
+    return found
+
+
+def _ranges(known: Mapping[str, Any], count: int) -> list[tuple[float, float]]:
+    """Return between which predictions the map was fitted, one pair for each column."""
+    found = known.get("fitted_ranges", [known.get("fitted_range", ANYWHERE)] * count)
+    pairs = found if isinstance(found, list) else [found]
+    for one in pairs:
+        if one is not ANYWHERE and not (isinstance(one, list) and len(one) == 2 and all(map(is_number, one))):
+            raise OrthocalError(
+                f"`fitted_range` of the map file must be two numbers; it is {shown(one)}. Save the map again."
+            )
+    if len(pairs) != count:
+        raise OrthocalError(
+            f"`fitted_ranges` of the map file must have {count}, one for each prediction; it has {len(pairs)}. Save the map "
+            "again."
+        )
+    return [(float(low), float(high)) for low, high in pairs]
 
 
 def export(options: ExportOptions) -> None:
@@ -86,7 +110,9 @@ def export(options: ExportOptions) -> None:
     form, out = options.form, options.out
     fitted = _loaded(options.map_file)
     require_one_of(form, EXPORTS, "format")
-    named = options.prediction or about(options.map_file).get("columns") if form == "sql" else options.prediction
+    named = options.prediction
+    if form == "sql" and not named:
+        named = _texts(about(options.map_file), "columns") or None
     column = named[0] if named and getattr(fitted, "arms", 1) == len(named) == 1 else named
     given: dict[str, Any] = {
         name: value

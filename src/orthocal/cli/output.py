@@ -13,6 +13,7 @@ import typer
 from orthocal import plots
 from orthocal.assessment import Assessment
 from orthocal.cli.screen import show_plan
+from orthocal.drawing import plain, save_figure
 from orthocal.files.atomic import Results
 from orthocal.files.manifest import manifest_of
 from orthocal.files.tables import file_names
@@ -112,19 +113,15 @@ def write_pictures(done: Any, folder: Path, title: str) -> None:
     draw(done.before, folder / "before.png", title)
     if done.after is not None:
         draw(done.after, folder / "after.png", title)
-        plots.before_and_after(done.before, done.after, title=_plain(title), band=done.band_or_none).savefig(
-            folder / "before-after.png", dpi=150
-        )
+        drawn = plots.before_and_after(done.before, done.after, title=plain(title), band=done.band_or_none)
+        save_figure(drawn, folder / "before-after.png", dpi=150)
 
 
 @write_pictures.register
 def _(done: ArmsCalibration, folder: Path, title: str) -> None:
-    from matplotlib import pyplot as plt
-
     figure = plots.contrasts(done.before.contrasts, None if done.after is None else done.after.contrasts)
-    figure.suptitle(_plain(title))
-    figure.savefig(folder / "contrasts.png", dpi=150)
-    plt.close(figure)
+    figure.suptitle(plain(title))
+    save_figure(figure, folder / "contrasts.png", dpi=150)
 
 
 def draw(verdict: Assessment, path: Path, title: str) -> None:
@@ -132,14 +129,8 @@ def draw(verdict: Assessment, path: Path, title: str) -> None:
     from matplotlib import pyplot as plt
 
     figure, ax = plt.subplots(figsize=(5.6, 5.8), layout="constrained")
-    verdict.plot(ax).set_title(_plain(title))
-    figure.savefig(path, dpi=150)
-    plt.close(figure)
-
-
-def _plain(title: str) -> str:
-    """Return a title in which a dollar is a dollar, not the start of a formula, and everything can be drawn."""
-    return title.encode("utf-8", "backslashreplace").decode("utf-8").replace("$", r"\$")
+    verdict.plot(ax).set_title(plain(title))
+    save_figure(figure, path, dpi=150)
 
 
 def write_json(record: Mapping[str, Any], path: Path) -> None:

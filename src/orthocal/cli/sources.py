@@ -14,15 +14,14 @@ from orthocal.cli.screen import say
 from orthocal.errors import OrthocalError
 from orthocal.files.streams import FORMATS, add_calibrated
 from orthocal.files.tables import ending, read_table, require_column
-from orthocal.formats import shown
 from orthocal.study import ArmsCalibration, Calibration, Study
 
 if TYPE_CHECKING:
     from pyarrow import DataType
 
 
-def needed_values(options: Options) -> list[str]:
-    """Return the columns in which no value may be missing."""
+def needed_values(options: Options, there: Sequence[str]) -> list[str]:
+    """Return the columns in which no value may be missing; all of them are there."""
     texts = [*split_names(options.propensity or "1"), options.propensity_control or "1"]
     known = [number_or_name(text.rpartition("=")[2]) for text in texts]
     roles = ("outcome", "event", "treatment", "instrument", "weight", "groups", "key")
@@ -32,7 +31,10 @@ def needed_values(options: Options) -> list[str]:
     names.append(getattr(options, "spend", None))
     costs = getattr(options, "cost", None)
     known += [number_or_name(text.rpartition("=")[2]) for text in (costs if isinstance(costs, list) else ())]
-    return [name for name in (*names, *options.predicted, *known) if isinstance(name, str)]
+    found = [name for name in (*names, *options.predicted, *known) if isinstance(name, str)]
+    for name in found:
+        require_column(there, name, "needed")
+    return found
 
 
 class MemorySource:
@@ -58,8 +60,7 @@ class MemorySource:
         import numpy as np
 
         kept, lost = np.ones(table.num_rows, dtype=bool), []
-        for name in needed_values(self.options):
-            require_column(table.column_names, name, "needed")
+        for name in needed_values(self.options, table.column_names):
             known = ~np.asarray(table[name].is_null(nan_is_null=True)).astype(bool)
             if not known.all():
                 lost.append(f"{int((~known).sum()):,} without {name}")
@@ -83,9 +84,8 @@ class MemorySource:
         """Have open what must be while the command works: nothing."""
         yield
 
-    def words(self, study: Study) -> dict[str, str]:
+    def words(self, _: Study) -> dict[str, str]:
         """What else is to be said beforehand."""
-        del study
         return {}
 
     def write_calibrated(self, done: Calibration | ArmsCalibration, folder: Path) -> dict[str, str]:
@@ -98,11 +98,12 @@ class LocalSource:
     """Files larger than memory, in this process."""
 
     def __init__(self, options: Options) -> None:
-        from orthocal.cli.cluster import PARTS_FOLDER
+        from orthocal.cli.cluster import PARTS_FOLDER, require_utf_8
         from orthocal.engines.local.chunks import files_of
 
         if options.of(ENGINE).get("scheduler") is not None:
             raise OrthocalError("`--scheduler` must go with `--engine dask`; the engine is 'local'. Leave it out.")
+        require_utf_8(options.encoding, "local")
         require_apart(options.data, options.out)
         self.options = options
         self.files: Sequence[Path] = [Path(file) for file in files_of(options.data)]
@@ -117,9 +118,7 @@ class LocalSource:
         require_column(table.columns, self.options.treatment, "treatment")
         if not self.options.drop_missing:
             return table
-        needed = needed_values(self.options)
-        for name in needed:
-            require_column(table.columns, name, "needed")
+        needed = needed_values(self.options, table.columns)
         lost = table.select(needed).merged(missing_in, total_of)
         if lost[-1]:
             each = [f"{count:,} without {name}" for name, count in zip(needed, lost[:-1], strict=True) if count]
@@ -174,9 +173,8 @@ def _write_batches(table: Any, done: Calibration, target: Path) -> None:
             writer.write_batch(batch)
 
 
-def missing_in(part: Any, name: str) -> list[int]:
+def missing_in(part: Any, _: str) -> list[int]:
     """Count the rows of a partition without a value, column by column and in all."""
-    del name
     missing = part.isna()
     return [*missing.sum().tolist(), int(missing.any(axis=1).sum())]
 
@@ -223,16 +221,13 @@ class DaskSource:
     """A table larger than memory, by Dask."""
 
     def __init__(self, options: Options) -> None:
-        from orthocal.cli.cluster import PARTS_FOLDER, files_read, require_installed
+        from orthocal.cli.cluster import PARTS_FOLDER, files_read, require_installed, require_utf_8
 
         require_installed()
         self.options, self.scheduler = options, options.of(ENGINE).get("scheduler")
         if self.scheduler is not None and options.jobs != -1:
             raise OrthocalError("`--jobs` must be left out with `--scheduler`, which decides the number of workers.")
-        if options.encoding is not None:
-            raise OrthocalError(
-                f"`--encoding` must be left out with `--engine dask`, which reads UTF-8; it is {shown(options.encoding)}."
-            )
+        require_utf_8(options.encoding, "dask")
         self.files: Sequence[Path] = files_read(options.data, options.out)
         self.table = f"{PARTS_FOLDER}/"
 
@@ -247,7 +242,7 @@ class DaskSource:
         require_column(list(frame.columns), self.options.treatment, "treatment")
         if not self.options.drop_missing:
             return frame
-        needed = needed_values(self.options)
+        needed = needed_values(self.options, list(frame.columns))
         missing = frame[needed].isna()
         dropped, *each = dask.compute(missing.any(axis=1).sum(), *(missing[name].sum() for name in needed))
         lost = [f"{int(count):,} without {name}" for name, count in zip(needed, each, strict=True) if count]

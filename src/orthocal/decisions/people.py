@@ -8,10 +8,10 @@ from typing import Any
 
 import numpy as np
 
-from orthocal.arrays import ROUNDING, Booleans, Floats, Integers
+from orthocal.arrays import ROUNDING, Booleans, Floats, Integers, as_floats
 from orthocal.errors import LARGEST, OrthocalError, is_number, require_finite, require_rows, require_weights
-from orthocal.formats import shown
-from orthocal.losses.arm_scores import ArmScores
+from orthocal.formats import listed, shown
+from orthocal.losses.arm_scores import ArmScores, require_scores_of_arms
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -82,10 +82,13 @@ def people_of(
     scores: ArmScores, predictions: Mapping[str, Any], cost: Any = 0.0, spend: ArmScores | None = None
 ) -> People:
     """Return scores, predictions and costs of the same rows, checked."""
+    require_scores_of_arms(scores)
     require_rows(len(scores))
     require_weights(scores.weight)
-    if not predictions:
-        raise OrthocalError("`predictions` must name at least one prediction; there is none. Give {name: array}.")
+    if not isinstance(predictions, Mapping) or not predictions:
+        raise OrthocalError(
+            f"`predictions` must map names to at least one prediction; it is {shown(predictions)}. Pass {{name: array}}."
+        )
     people = People(
         arms=tuple(str(arm) for arm in scores.treatments),
         baseline=scores.values[:, 0],
@@ -116,18 +119,18 @@ def by_columns(values: Any) -> Floats:
 
 
 def _prediction(name: str, given: Any, scores: ArmScores) -> Floats:
-    columns, arms = np.asarray(given), scores.treatments
+    columns, arms = as_floats(given, f"predictions[{shown(name)}]"), scores.treatments
     if columns.ndim == 1 and len(arms) == 1:
         columns = columns[:, None]
     if columns.shape != (len(scores), len(arms)):
-        named = ", ".join(map(str, arms))
+        named = listed(arms)
         raise OrthocalError(
             f"`predictions[{shown(name)}]` must have {len(scores)} rows and one column for each arm ({named}); its shape is "
             f"{columns.shape}. Give the predicted effect of every arm against {scores.control}."
         )
     columns = by_columns(columns)
     for k, arm in enumerate(arms):
-        require_finite(columns[:, k], f"predictions[{name!r}] of {arm}")
+        require_finite(columns[:, k], f"predictions[{shown(name)}] of {shown(arm)[1:-1]}")
     return columns
 
 
@@ -136,11 +139,11 @@ def costs_of(cost: Any, arms: Sequence[Any], n: int) -> Floats:
     if isinstance(cost, Mapping):
         wrong = [arm for arm in [*cost, *arms] if arm not in cost or arm not in arms]
         if wrong:
-            named = ", ".join(repr(arm) for arm in arms)
+            named = listed(map(repr, arms))
             raise OrthocalError(
                 f"`cost` by arm must name each of {named} and nothing else; {shown(wrong[0])} breaks that."
             )
-        columns = [_cost(cost[arm], n, f"cost[{arm!r}]") for arm in arms]
+        columns = [_cost(cost[arm], n, f"cost[{shown(arm)}]") for arm in arms]
     else:
         columns = [_cost(cost, n, "cost")] * len(arms)
     if all(column.ndim == 0 for column in columns):
@@ -149,10 +152,7 @@ def costs_of(cost: Any, arms: Sequence[Any], n: int) -> Floats:
 
 
 def _cost(given: Any, n: int, name: str) -> Floats:
-    try:
-        column = np.asarray(given, dtype=np.float64)
-    except (OverflowError, TypeError, ValueError):
-        raise OrthocalError(f"`{name}` must be a number or one number per row; it is {shown(given)}.") from None
+    column = as_floats(given, name, "be a number or one number per row")
     if column.shape not in ((), (n,)):
         raise OrthocalError(
             f"`{name}` must be a number or one number per row; its shape is {column.shape} for {n} rows."
@@ -168,6 +168,7 @@ def _cost(given: Any, n: int, name: str) -> Floats:
 
 
 def _spend(spend: ArmScores, scores: ArmScores) -> Floats:
+    require_scores_of_arms(spend, "spend")
     if spend.arms != scores.arms or len(spend) != len(scores):
         raise OrthocalError(
             f"`spend` must have the rows and arms of the scores, {len(scores)} and {scores.arms}; it has {len(spend)} and "

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from orthocal.decisions.records import Policy, Rule
-from orthocal.drawing import ACCENT, GREY, INK, SMALL, axes_or_new, legend_above, marked_at, shortened
+from orthocal.drawing import ACCENT, GREY, INK, SMALL, axes_or_new, legend_above, marked_at, plain, short_name
 from orthocal.errors import OrthocalError
 from orthocal.formats import estimate
 
@@ -37,7 +37,7 @@ def policy_values(policy: Policy, ax: Axes | None = None, *, beside: bool = True
             _beside(ax, place, estimate(rule.over_blanket.value, rule.over_blanket.interval))
     if beside:
         _beside(ax, sum(rule.over_blanket is not None for rule in rules), "over the best blanket rule:")
-    ax.set_yticks(range(len(rules)), [_named(rule) for rule in reversed(rules)])
+    ax.set_yticks(range(len(rules)), [plain(_named(rule)) for rule in reversed(rules)])
     ax.set_ylim(-0.6, len(rules) - 0.4)
     within = "less the cost" if policy.budget is None else f"within a budget of {policy.budget:.4g}"
     ax.set_xlabel(f"gain per person over treating no one, {within}")
@@ -52,7 +52,7 @@ def _beside(ax: Axes, place: int, text: str) -> None:
 
 
 def _named(rule: Rule) -> str:
-    name = shortened(rule.name)
+    name = short_name(rule.name)
     return name if rule.over_blanket is None else f"by {name} ({rule.share_treated:.0%} treated)"
 
 
@@ -68,7 +68,8 @@ def budget_curve(policy: Policy, ax: Axes | None = None) -> Axes:
         ax.fill_between(
             curve.budget, columns["band_lower"], columns["band_upper"], color=colour, alpha=0.14, linewidth=0
         )
-        ax.plot(curve.budget, columns["gain"], color=colour, linestyle=dash, linewidth=2, label=f"by {shortened(name)}")
+        label = plain(f"by {short_name(name)}")
+        ax.plot(curve.budget, columns["gain"], color=colour, linestyle=dash, linewidth=2, label=label)
     single = np.max([np.zeros(len(curve.budget)), *curve.blankets.values()], axis=0)
     label = "at random" if len(curve.blankets) == 1 else "best single arm"
     ax.plot(curve.budget, single, color=GREY, linestyle=(0, (5, 3)), linewidth=1.4, label=label)
@@ -91,7 +92,7 @@ def top_shares(policy: Policy, rule: str, ax: Axes | None = None, *, bins: int =
     shown = place[:: -1 - len(place) // MOST_LABELS]
     ax.set_xticks(shown, [f"{table['share'][k]:.0%}" for k in shown])
     order = "predicted gain per cost" if policy.people is not None and policy.people.has_cost else "predicted gain"
-    ax.set_xlabel(f"share of people, the highest {order} first ({shortened(rule)})")
+    ax.set_xlabel(f"share of people, the highest {order} first ({plain(short_name(rule))})")
     ax.set_ylabel("gain per person of the bin, before costs")
     legend_above(ax, 2)
     return ax

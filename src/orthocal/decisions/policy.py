@@ -10,6 +10,7 @@ import numpy as np
 
 from orthocal.arrays import Floats
 from orthocal.assessment.compare import moments_of
+from orthocal.assessment.limits import MOST_DRAWS
 from orthocal.assessment.parts import Coefficient
 from orthocal.decisions.allocation import Allocation, allocation, steps_of, unlimited
 from orthocal.decisions.budget import budget_curve_of, walked
@@ -18,6 +19,7 @@ from orthocal.decisions.people import NO_ONE, People, people_of, require_budget,
 from orthocal.decisions.records import BudgetCurve, Policy, Ratio, Rule
 from orthocal.decisions.sentences import recommendation_of
 from orthocal.errors import require_inside, require_whole
+from orthocal.folds import require_seed
 from orthocal.losses.arm_scores import ArmScores
 
 
@@ -75,7 +77,8 @@ def policy(
     Choose by tau: it gains 0.5259 (0.4702 to 0.5894) more per person than treating no one, the best blanket rule.
     """
     require_inside(level, 0, 1, "level")
-    require_whole(draws, 2, "draws")
+    require_whole(draws, 2, "draws", MOST_DRAWS)
+    require_seed(random_state)
     people = people_of(scores, predictions, cost, spend)
     if budget is None:
         allocations = {name: unlimited(prediction, people.cost) for name, prediction in people.predictions.items()}

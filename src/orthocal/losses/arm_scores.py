@@ -8,8 +8,8 @@ from typing import Any
 
 import numpy as np
 
-from orthocal.arrays import Floats, Integers, RowIndex
-from orthocal.errors import OrthocalError, require_finite
+from orthocal.arrays import Floats, Integers, RowIndex, as_floats, one_column
+from orthocal.errors import OrthocalError, require_finite, require_length
 from orthocal.formats import shown
 from orthocal.losses.protocol import Origin, Overlap
 from orthocal.losses.quadratic import QuadraticLoss
@@ -53,11 +53,14 @@ class ArmScores:
     unit: str = field(default="effect", init=False)
 
     def __post_init__(self) -> None:
+        object.__setattr__(self, "values", as_floats(self.values, "values"))
+        object.__setattr__(self, "weight", one_column(self.weight, "weight"))
         if self.values.ndim != 2 or self.values.shape[1] != len(self.arms):
             raise OrthocalError(
                 f"Scores of arms must have one column for each of the {len(self.arms)} arms; their shape is {self.values.shape}."
             )
         require_finite(self.values.ravel(), "scores")
+        require_length(self.weight, len(self), "weight")
 
     def __len__(self) -> int:
         return len(self.values)
@@ -109,3 +112,9 @@ class ArmScores:
         names: Mapping[str, int] = {"treated": one, "control": other}
         both = {name: levels[str(self.arms[place])] for name, place in names.items()}
         return Overlap(self.overlap.clip, self.overlap.clipped, both, self.weight, self.overlap.notes)
+
+
+def require_scores_of_arms(scores: Any, name: str = "scores") -> None:
+    """Something is the scores of arms of some rows."""
+    if not isinstance(scores, ArmScores):
+        raise OrthocalError(f"`{name}` must be an ArmScores, as a study of arms makes; it is {shown(scores)}.")

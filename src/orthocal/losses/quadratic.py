@@ -6,8 +6,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from orthocal.arrays import Floats, Integers, RowIndex, taken
-from orthocal.errors import require_finite, require_length
+from orthocal.arrays import Floats, Integers, RowIndex, one_column, taken
+from orthocal.errors import require_comparable, require_finite, require_length, require_not_tiny
 from orthocal.losses.protocol import Origin, Overlap
 
 
@@ -53,11 +53,14 @@ class QuadraticLoss:
     is_ratio: bool = False
 
     def __post_init__(self) -> None:
+        for name in ("numerator", "denominator"):
+            object.__setattr__(self, name, one_column(getattr(self, name), name))
+            require_finite(getattr(self, name), name)
         require_length(self.denominator, len(self.numerator), "denominator")
-        require_finite(self.numerator, "numerator")
-        require_finite(self.denominator, "denominator")
         if self.weight is None:
             counts = not self.is_ratio and self.denominator.min(initial=0.0) >= 0
+            require_not_tiny(self.denominator, "denominator")
+            require_comparable(np.abs(self.denominator), "denominator")
             object.__setattr__(self, "weight", self.denominator if counts else np.ones(len(self)))
 
     def __len__(self) -> int:

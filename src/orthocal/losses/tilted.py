@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 
-from orthocal.arrays import Floats, Integers, RowIndex
+from orthocal.arrays import Floats, Integers, RowIndex, one_column
 from orthocal.errors import require_finite, require_length
 from orthocal.losses.protocol import Origin, Overlap
 
@@ -23,8 +23,9 @@ def complete(loss: Any) -> None:
     """Fill in offsets of 0, weights of 1 and the range of outcomes that carry weight, where these were left out."""
     for name, default in (("offset", 0.0), ("weight", 1.0)):
         if getattr(loss, name) is None:
-            object.__setattr__(loss, name, np.full(len(loss.outcome), default))
+            object.__setattr__(loss, name, np.full(np.shape(loss.outcome)[:1], default))
     for name in ("outcome", "slope", "tilt", "offset", "weight"):
+        object.__setattr__(loss, name, one_column(getattr(loss, name), name))
         require_length(getattr(loss, name), len(loss.outcome), name)
         require_finite(getattr(loss, name), name)
     if loss.bounds is None:

@@ -17,6 +17,7 @@ from orthocal.nuisances.wrapped import Coarse, Stagewise, Standardised
 
 MOST_ROWS = 10**12
 """That a sample can have."""
+MOST_JOBS = 100_000
 
 
 @dataclass(frozen=True)
@@ -41,7 +42,7 @@ class Recipe:
 
     def __post_init__(self) -> None:
         require_inside(self.clip, 0, 0.5, "clip")
-        if self.n_jobs is not None and not (is_whole(self.n_jobs) and self.n_jobs):
+        if self.n_jobs is not None and not (is_whole(self.n_jobs) and 0 < abs(self.n_jobs) <= MOST_JOBS):
             raise OrthocalError(
                 f"`n_jobs` must be a whole number other than 0; it is {shown(self.n_jobs)}. Use 1 for one fit at a time, -1 for "
                 "all cores."

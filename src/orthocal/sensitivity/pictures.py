@@ -8,7 +8,7 @@ import numpy as np
 
 from orthocal.arrays import Floats
 from orthocal.assessment.omitted_variable import product_of
-from orthocal.drawing import ACCENT, GREY, INK, axes_or_new
+from orthocal.drawing import ACCENT, GREY, INK, axes_or_new, plain
 from orthocal.formats import number
 
 if TYPE_CHECKING:
@@ -116,7 +116,7 @@ def _mark_benchmarks(ax: Axes, found: Sensitivity, side: float) -> None:
         )
         right = first.treatment > 0.6 * side
         ax.annotate(
-            ", ".join(one.covariate for one in group),
+            plain(", ".join(one.covariate for one in group)),
             (first.treatment, first.outcome),
             xytext=(-8 if right else 8, 6),
             textcoords="offset points",

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import reprlib
 from collections.abc import Mapping, Sequence
+from datetime import date
 from typing import Any
 
 import numpy as np
 
-from orthocal.arrays import Floats
+from orthocal.arrays import Floats, as_floats
 from orthocal.calibration.effect_models import prediction_of
 from orthocal.effects import CATE
 from orthocal.effects.arm_means import ArmMeans, propensity_of
@@ -34,15 +34,18 @@ def arms_in_order(named: str | Sequence[Any] | None, control: Any, there: Sequen
     """
     first = 0 if control is None and 0 in there else control
     known = listed(map(repr, there))
+    if not (first is None or np.isscalar(first) or isinstance(first, date)):
+        raise OrthocalError(f"`control` must be one value of the treatment; it is {shown(control)}. There are {known}.")
     if first is None:
         raise OrthocalError(f"`control` must be named where there are several arms; the treatment has {known}.")
     wanted = list(there) if isinstance(named, str) and named == "all" else named
-    if isinstance(wanted, str) or not isinstance(wanted, Sequence | np.ndarray) or np.ndim(wanted) == 0:
+    if isinstance(wanted, str | bytes) or not isinstance(wanted, Sequence | np.ndarray) or np.ndim(wanted) != 1:
         raise OrthocalError(f"`arms` must be 'all' or a list of values of the treatment; it is {shown(named)}.")
     for arm in (first, *wanted):
         if arm not in there:
-            alike = [one for one in there if str(one) == str(arm)]
-            hint = f" Did you mean {alike[0]!r}?" if alike else did_you_mean(str(arm), list(map(str, there)))
+            text = shown(arm).strip("'")
+            alike = [one for one in there if str(one) == text]
+            hint = f" Did you mean {alike[0]!r}?" if alike else did_you_mean(text, list(map(str, there)))
             raise OrthocalError(
                 f"Every arm must occur in the treatment; {shown(arm)} does not.{hint} There are {known}."
             )
@@ -111,12 +114,7 @@ def matrix_of_arms(given: Any, effect: ArmMeans, rows: Any, name: str) -> Floats
     if _is_model(given):
         return np.column_stack([_predicted(given, one, rows, name) for one in effect.effects])
     places = _places_of(arms, given)
-    try:
-        matrix = np.asarray(given, dtype=np.float64)
-    except (TypeError, ValueError):
-        raise OrthocalError(
-            f"`{name}` must hold numbers, a column for each arm, or map each arm to its column; it is {reprlib.repr(given)}."
-        ) from None
+    matrix = as_floats(given, name, "hold numbers, a column for each arm, or map each arm to its column")
     matrix = as_prediction_matrix(matrix[:, places] if matrix.ndim == 2 else matrix, len(arms))
     if len(matrix) != rows.count:
         raise OrthocalError(f"`{name}` must have one row for each of the {rows.count:,} rows; it has {len(matrix):,}.")

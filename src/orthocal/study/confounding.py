@@ -93,7 +93,7 @@ def bounded_pair(effect: Any, strength: float) -> tuple[BoundedCATE, BoundedCATE
 def _benchmarked(rows: MemoryStudyRows, benchmarks: Sequence[str] | None) -> list[str]:
     """Return the covariates to leave out in turn: all unless some are named; none where nuisances are known, and stay so."""
     covariates = list(rows.study.roles.covariates)
-    if isinstance(benchmarks, str):
+    if benchmarks is not None and not isinstance(benchmarks, list | tuple):
         raise OrthocalError(
             f"`benchmarks` must be a list of covariates; it is {shown(benchmarks)}. Pass [{shown(benchmarks)}]."
         )

@@ -33,6 +33,8 @@ from orthocal.study.decisions import checked_costs, decided
 if TYPE_CHECKING:
     from orthocal.study.definition import StudyDefinition
 
+MOST_REDRAWS = 1000
+
 
 class MemoryStudyRows:
     """Rows in memory."""
@@ -250,7 +252,7 @@ class MemoryStudyRows:
 
     def require_redraws(self, redraws: int) -> None:
         """A number of further draws."""
-        require_whole(redraws, 0, "redraws")
+        require_whole(redraws, 0, "redraws", MOST_REDRAWS)
 
     def band(self, prediction: Floats, bins: Floats | None, level: float) -> EffectBand:
         """Return the band of the average effect of people with the same prediction; one made before is kept."""

@@ -15,7 +15,7 @@ from orthocal.calibrators.within import GroupsWithin
 from orthocal.decisions import Policy
 from orthocal.effects import Effect
 from orthocal.engines.memory import require_scores
-from orthocal.errors import OrthocalError
+from orthocal.errors import OrthocalError, require_truth
 from orthocal.formats import shown
 from orthocal.study.arguments import effect_with_arms, named_predictions
 from orthocal.study.calibrating import about_map, calibrated
@@ -89,6 +89,7 @@ class OneContrast:
     ) -> Any:
         """Calibrate predictions and judge them before and after."""
         rows, held = self.study.rows, self.study.rows.held_out(holdout)
+        require_truth(decisions, "decisions")
         if decisions:
             raise OrthocalError(
                 "`decisions` must go with several arms to choose among; this study has one. Leave it out."

@@ -16,7 +16,7 @@ from orthocal.calibrators import Calibrator
 from orthocal.calibrators.within import GroupsWithin
 from orthocal.decisions import Policy
 from orthocal.engines.protocol import PartitionedTable, require_share
-from orthocal.errors import OrthocalError
+from orthocal.errors import OrthocalError, is_whole
 from orthocal.formats import listed, shown
 from orthocal.maps import Map
 from orthocal.nuisances.learners import Recipe
@@ -189,9 +189,9 @@ class PartitionedStudyRows:
 
     def require_redraws(self, redraws: int) -> None:
         """None: on as many rows other draws of the folds hardly move the error, and passes are dear."""
-        if redraws:
+        if not (is_whole(redraws) and redraws == 0):
             raise OrthocalError(
-                f"`redraws` must be 0 {self.table.place}; it is {redraws}. Draw other folds with another `random_state`."
+                f"`redraws` must be 0 {self.table.place}; it is {shown(redraws)}. Draw other folds with another `random_state`."
             )
 
     def band(self, prediction: str, bins: Floats | None, level: float) -> EffectBand:

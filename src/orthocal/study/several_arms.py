@@ -17,7 +17,7 @@ from orthocal.calibrators.joint import JointCalibrator, require_method
 from orthocal.calibrators.within import GroupsWithin
 from orthocal.decisions import Policy
 from orthocal.effects.arm_means import ArmMeans
-from orthocal.errors import OrthocalError
+from orthocal.errors import OrthocalError, is_whole
 from orthocal.formats import shown
 from orthocal.losses import ArmScores
 from orthocal.study.arm_predictions import (
@@ -54,7 +54,7 @@ class SeveralArms:
                 raise OrthocalError(
                     f"`{name}` must be left out where there are several arms; it is {shown(getattr(study, name))}."
                 )
-        if study.effect != "cate":
+        if not (isinstance(study.effect, str) and study.effect == "cate"):
             raise OrthocalError(f"`effect` must be 'cate' where there are several arms; it is {shown(study.effect)}.")
 
     @cached_property
@@ -260,5 +260,5 @@ class SeveralArms:
 
 
 def _require_no_redraws(redraws: int) -> None:
-    if redraws != 0:
+    if not (is_whole(redraws) and redraws == 0):
         raise OrthocalError(f"`redraws` must be 0 where there are several arms; it is {shown(redraws)}.")

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 from orthocal.errors import OrthocalError, UnavailableError
 from orthocal.files.tables import ending, require_different
+from orthocal.formats import first_words, listed
 
 if TYPE_CHECKING:
     from pyarrow.parquet import ParquetFile
@@ -61,7 +62,11 @@ def _in_a_sentence(name: str) -> Iterator[None]:
     try:
         yield
     except (ArrowException, OSError) as error:
-        raise OrthocalError(f"{name} cannot be read: {str(error).splitlines()[0]}") from None
+        raise _unreadable(name, error) from None
+
+
+def _unreadable(name: str, error: Exception) -> OrthocalError:
+    return OrthocalError(f"{name} must be a whole table; it cannot be read: {first_words(error)} Check the file.")
 
 
 def chunks_of(files: Sequence[str]) -> tuple[list[str], list[Chunk]]:
@@ -75,6 +80,8 @@ def chunks_of(files: Sequence[str]) -> tuple[list[str], list[Chunk]]:
             columns = columns or list(file.schema_arrow.names)
             require_different(columns, Path(path))
             found += _chunks(path, file)
+    if not sum(chunk.rows for chunk in found):
+        raise OrthocalError(f"The data must have rows; {listed(files)} has none. Check how it was written.")
     return columns, found
 
 
@@ -138,7 +145,7 @@ def _copied(path: str, target: Path, types: dict[str, Any]) -> str:
         try:
             _copy_csv(path, target, types)
         except pa.ArrowInvalid as error:
-            _widen(types, path, str(error))
+            _widen(types, path, error)
         else:
             return str(target)
 
@@ -158,33 +165,40 @@ def _copy_csv(path: str, target: Path, types: dict[str, Any]) -> None:
             writer.write_batch(batch)
 
 
-def _widen(types: dict[str, Any], path: str, error: str) -> None:
+def _widen(types: dict[str, Any], path: str, error: Exception) -> None:
     """Give a column the next wider type, where a row does not fit the one that earlier rows had."""
     import pyarrow as pa
 
-    place = re.search(r"In CSV column #(\d+)", error)
+    place = re.search(r"In CSV column #(\d+)", str(error))
     names = list(types)
-    if place is None or int(place[1]) >= len(names):
-        raise OrthocalError(f"File {path} cannot be read: {error.splitlines()[0]}")
-    name = names[int(place[1])]
-    wider = WIDER.get(str(types[name]))
-    if wider is None:
-        raise OrthocalError(f"File {path} cannot be read: {error.splitlines()[0]}")
+    name = names[int(place[1])] if place is not None and int(place[1]) < len(names) else None
+    wider = None if name is None else WIDER.get(str(types[name]))
+    if name is None or wider is None:
+        raise _unreadable(f"File {path}", error)
     types[name] = pa.type_for_alias(wider)
 
 
 def _from_duckdb(files: Sequence[str], scratch: Scratch) -> list[str]:
     """Copy the one table of a DuckDB file to Parquet."""
     duckdb = imported_duckdb()
-    (path,) = files
-    with duckdb.connect(path, read_only=True) as connection:
-        names = [row[0] for row in connection.sql("SHOW TABLES").fetchall()]
-        if len(names) != 1:
-            listed = ", ".join(names) or "none"
-            raise OrthocalError(
-                f"A DuckDB file must hold one table; {path} has {len(names)}: {listed}. Pass duckdb.connect(...).table(name)."
-            )
-        return from_relation(connection.table(names[0]), scratch)
+    if len(files) != 1:
+        raise OrthocalError(f"One DuckDB file must be given; there are {len(files)}: {listed(files)}. Name one.")
+    path = files[0]
+    try:
+        with duckdb.connect(path, read_only=True) as connection:
+            return from_relation(connection.table(_only_table(connection, path)), scratch)
+    except duckdb.Error as error:
+        raise _unreadable(f"File {path}", error) from None
+
+
+def _only_table(connection: Any, path: str) -> str:
+    names = [str(row[0]) for row in connection.sql("SHOW TABLES").fetchall()]
+    if len(names) != 1:
+        raise OrthocalError(
+            f"A DuckDB file must hold one table; {path} has {len(names)}: {listed(names) or 'none'}. Pass "
+            "duckdb.connect(...).table(name)."
+        )
+    return f'"{names[0].replace(chr(34), 2 * chr(34))}"'
 
 
 def from_relation(relation: Any, scratch: Scratch) -> list[str]:

@@ -53,11 +53,11 @@ def _when(done: ArmsCalibration, name: str) -> dict[str, Assessment]:
 
 def _picture(ax: Axes, name: str, when: Mapping[str, Assessment], place: str) -> Picture:
     """Return one small drawing with hints on the last of its marks, and the bins of both in the table."""
-    from orthocal.drawing import shortened
+    from orthocal.drawing import plain, short_name
 
     table = _bins(name, when)
     last = list(when.values())[-1].bins
-    ax.set_title(shortened(name))
+    ax.set_title(plain(short_name(name)))
     without_legend(ax)
     without_notes(ax)
     hints(ax, last["prediction"], last["target"])

@@ -136,7 +136,7 @@ def _budget_table(steps: list[tuple[float, list[_Gain]]]) -> Table:
 def shares_picture(policy: Policy, rule: str, name: str) -> Picture:
     """Draw predicted and estimated gains of people from the most promising down."""
     from orthocal import plots
-    from orthocal.drawing import shortened
+    from orthocal.drawing import plain, short_name
 
     table = policy.table(rule)
     ax = plots.top_shares(policy, rule, axes_for_page(3.9))
@@ -147,7 +147,7 @@ def shares_picture(policy: Policy, rule: str, name: str) -> Picture:
         )
     ]
     hints(ax, range(len(tips)), table["estimated"])
-    ax.set(title=shortened(rule), xlabel="people, the most promising first")
+    ax.set(title=plain(short_name(rule)), xlabel="people, the most promising first")
     for label in ax.get_xticklabels()[1::2]:
         label.set_visible(False)
     caption = (

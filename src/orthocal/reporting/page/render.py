@@ -65,7 +65,7 @@ def _policy(script: str) -> str:
 
 def _saved_as(table: Table) -> str:
     """Return an address that holds the table as a CSV file."""
-    return f"data:text/csv;charset=utf-8,{quote(table.csv_text)}"
+    return f"data:text/csv;charset=utf-8,{quote(table.csv_text, errors='backslashreplace')}"
 
 
 @cache
@@ -126,10 +126,11 @@ def picture(
     """
     import matplotlib.pyplot as plt
 
+    from orthocal.drawing import save_figure
+
     raw = io.StringIO()
     with plt.rc_context({"svg.hashsalt": name, "svg.fonttype": "none"}):
-        figure.savefig(raw, format="svg", transparent=True, metadata={"Date": None, "Creator": None})
-    plt.close(figure)
+        save_figure(figure, raw, format="svg", transparent=True, metadata={"Date": None, "Creator": None})
     return Picture(_with_tips(_fit_for_a_page(raw.getvalue(), name), tips, name), alternative, caption, table, slider)
 
 

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any, TypeAlias
 
 from orthocal.errors import OrthocalError
-from orthocal.formats import estimate, number
+from orthocal.formats import estimate, first_words, number, shown
 from orthocal.reporting.page.document import Block, Marked, Page, Section, Table, Text
 from orthocal.reporting.page.tables import file_of
 from orthocal.reporting.page.top import TONES
@@ -21,15 +21,27 @@ WithInterval: TypeAlias = "tuple[float | None, tuple[float, float] | None]"
 
 def with_changes(page: Page, since: str | Path | Record, found: Any) -> Page:
     """Return the page with a first section on what has changed since an earlier verdict."""
-    then, now = earlier_record(since), _record_of(found)
-    blocks = (*_introduction(then), *_marks(then, now), *_tables(then, now))
+    blocks = _blocks(earlier_record(since), _record_of(found))
     return replace(page, sections=(Section("Since last time", blocks), *page.sections))
 
 
+def _blocks(then: Record, now: Record) -> tuple[Block, ...]:
+    return (*_introduction(then), *_marks(then, now), *_tables(then, now))
+
+
 def earlier_record(since: str | Path | Record) -> Record:
-    """Return an earlier verdict, read from a file where it is one; what holds no verdict is refused."""
+    """Return an earlier verdict, read from a file where it is one; what holds none that can be read is refused."""
+    if not isinstance(since, str | Path | Mapping):
+        raise OrthocalError(f"`since` must be the path of an earlier assessment.json; it is {shown(since)}.")
     record = since if isinstance(since, Mapping) else _read(Path(since))
-    if not isinstance(record, Mapping) or not dict(verdicts_in(record)):
+    try:
+        has_verdict = isinstance(record, Mapping) and any(verdicts_in(record))
+        _ = _blocks(record, record) if has_verdict else ()  # what can be compared with itself can be with others
+    except (ArithmeticError, AttributeError, LookupError, TypeError, ValueError) as error:
+        raise OrthocalError(
+            f"`since` must hold verdicts as orthocal wrote them; {_name(since)} does not: {first_words(error)}"
+        ) from None
+    if not has_verdict:
         raise OrthocalError(
             f"`since` must be an assessment.json that `calibrate` or `assess` wrote, or what `to_dict` returned; "
             f"{_name(since)} holds no verdict."
@@ -42,14 +54,14 @@ def _read(path: Path) -> Any:
         return json.loads(path.read_text(encoding="utf-8"))
     except OSError:
         raise OrthocalError(
-            f"`since` must be a file that can be read; {path} is missing or cannot be opened."
+            f"`since` must be a file that can be read; {_name(path)} is missing or cannot be opened."
         ) from None
-    except ValueError:
-        raise OrthocalError(f"`since` must be JSON, an earlier assessment.json; {path} is not.") from None
+    except (RecursionError, ValueError):
+        raise OrthocalError(f"`since` must be JSON, an earlier assessment.json; {_name(path)} is not.") from None
 
 
 def _name(since: str | Path | Record) -> str:
-    return "this record" if isinstance(since, Mapping) else str(since)
+    return "this record" if isinstance(since, Mapping) else shown(str(since))[1:-1]
 
 
 def _record_of(found: Any) -> Record:
