@@ -123,6 +123,14 @@ def write_choice(path):
     arms_study().choose(cost=0.1).report(path)
 
 
+def write_confounded(path):
+    """One verdict with its sensitivity to unmeasured confounding."""
+    data = simulate_cate(800, random_state=0)
+    table = pd.DataFrame(data.X[:, :2], columns=["age", "income"]).assign(y=data.y, a=data.treatment, tau=data.effect)
+    study = Study(table, outcome="y", treatment="a", covariates=["age", "income"], learners="linear")
+    report(study.assess("tau"), path, sensitivity=study.sensitivity("tau"))
+
+
 WRITERS = {
     "mended": write_mended,
     "models": write_models,
@@ -132,4 +140,5 @@ WRITERS = {
     "arms_models": write_arms_models,
     "policy": write_policy,
     "choice": write_choice,
+    "confounded": write_confounded,
 }

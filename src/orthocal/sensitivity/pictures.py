@@ -22,6 +22,8 @@ WIDEST, ROOM = 0.95, 1.35
 """Largest share that is drawn, and how far beyond what is marked."""
 LEAST, TURN = 0.02, 0.25
 """Least share that the picture reaches, and where the ray starts along which lines have their numbers: clear of most points."""
+NAMED = 2
+"""Covariates in one label."""
 OVERTURNED = "#c2571a"
 WORDS = {
     "average": "average effect",
@@ -116,7 +118,7 @@ def _mark_benchmarks(ax: Axes, found: Sensitivity, side: float) -> None:
         )
         right = first.treatment > 0.6 * side
         ax.annotate(
-            plain(", ".join(one.covariate for one in group)),
+            plain(_names(group)),
             (first.treatment, first.outcome),
             xytext=(-8 if right else 8, 6),
             textcoords="offset points",
@@ -124,6 +126,12 @@ def _mark_benchmarks(ax: Axes, found: Sensitivity, side: float) -> None:
             fontsize="small",
             color=ACCENT,
         )
+
+
+def _names(group: list[Benchmark]) -> str:
+    """Return the names of covariates that lie close together; of many the strongest."""
+    names, more = [one.covariate for one in group[:NAMED]], len(group) - NAMED
+    return ", ".join(names) + (f" and {more} more" if more > 0 else "")
 
 
 def _is_near(one: Benchmark, other: Benchmark, side: float) -> bool:
