@@ -175,9 +175,7 @@ def require_weights(weight: Floats) -> None:
         row = int(np.argmin(weight))
         raise OrthocalError(f"`sample_weight` must not be negative; row {row} is {weight[row]}. Drop such rows.")
     if weight.max() == 0:
-        raise OrthocalError(
-            "`sample_weight` must be positive somewhere; all are 0. Leave it out to weight rows equally."
-        )
+        raise OrthocalError("`sample_weight` must be positive somewhere; all are 0. Leave it out for equal weights.")
     require_comparable(weight, "sample_weight")
 
 
@@ -270,7 +268,7 @@ def require_mapping(value: Any, name: str, what: str) -> None:
 
 
 def require_truth(value: Any, name: str) -> None:
-    """A setting is a truth value."""
+    """A setting is True or False."""
     if not isinstance(value, bool | np.bool_):
         raise OrthocalError(f"`{name}` must be True or False; it is {shown(value)}.")
 

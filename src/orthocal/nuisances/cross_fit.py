@@ -178,7 +178,7 @@ def fit_one(
     if len(target) == 0:
         raise OrthocalError(
             f"Nuisance `{nuisance.name}` must have rows to learn from; outside fold {k} there is none. Use fewer folds, "
-            "or name a `key` that tells rows apart."
+            "or name a `key` that identifies rows."
         )
     if nuisance.wrap is None and target.min() == target.max():  # nothing to learn; classifiers refuse a single class
         return Learnt(float(target[0]))

@@ -41,6 +41,6 @@ def models_page(title: str, done: Mapping[str, Any], sections: tuple[Section, ..
     )
 
 
-def part_of(name: str, sections: list[Section]) -> list[Section]:
+def chapter_of(name: str, sections: list[Section]) -> list[Section]:
     """Return sections under a heading of their own, folded: the page begins with all of them side by side."""
     return [replace(section, part=name, folded=True) for section in sections]

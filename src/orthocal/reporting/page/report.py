@@ -17,7 +17,7 @@ from orthocal.reporting.page.audits import audit_sections
 from orthocal.reporting.page.blocks import before_after_pictures, errors_picture, reliability_picture
 from orthocal.reporting.page.confounding import sensitivity_section
 from orthocal.reporting.page.document import TITLE, Block, Marked, Page, Section
-from orthocal.reporting.page.models import CHOOSE, models_page, part_of
+from orthocal.reporting.page.models import CHOOSE, models_page, chapter_of
 from orthocal.reporting.page.render import render
 from orthocal.reporting.page.sections import (
     checks_sections,
@@ -148,7 +148,7 @@ def _several(title: str, verdicts: Mapping[str, Assessment], how: dict[str, str]
     summary = tuple((TONES[one.status], f"{name}:", one.verdict) for name, one in verdicts.items())
     sections = [Section("Side by side", (errors_picture(verdicts), Marked(summary), figures_table(verdicts)))]
     for place, (name, verdict) in enumerate(verdicts.items()):
-        sections += part_of(name, _sections(verdict, f"verdict-{place}"))
+        sections += chapter_of(name, _sections(verdict, f"verdict-{place}"))
     named = {status: [name for name, verdict in verdicts.items() if verdict.status == status] for status in STATUSES}
     tone = next(TONES[status] for status in (MISCALIBRATED, INCONCLUSIVE, CALIBRATED) if named[status])
     lead = " ".join(f"{capital(status)}: {', '.join(names)}." for status, names in named.items() if names)
@@ -167,7 +167,7 @@ def _several_calibrations(title: str, done: Mapping[str, Calibration], how: dict
     verdicts = {f"{name}, {when}": one for name, each in done.items() for when, one in _verdicts(each).items()}
     sections = [Section("Side by side", (errors_picture(verdicts), calibrations_table(done), CHOOSE))]
     for place, (name, one) in enumerate(done.items()):
-        sections += part_of(name, _job_sections(one, f"model-{place}-"))
+        sections += chapter_of(name, _job_sections(one, f"model-{place}-"))
     return models_page(title, done, (*sections, how_section(next(iter(done.values())).before, how)))
 
 
