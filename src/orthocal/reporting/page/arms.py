@@ -9,7 +9,7 @@ from orthocal.reporting.arm_figures import arms_calibration_figures
 from orthocal.reporting.page.arm_pictures import contrasts_pictures, contrasts_table
 from orthocal.reporting.page.blocks import before_after_pictures, errors_picture, reliability_picture
 from orthocal.reporting.page.document import Marked, Page, Section
-from orthocal.reporting.page.models import CHOOSE, models_page, chapter_of
+from orthocal.reporting.page.models import CHOOSE, chapter_of, models_page
 from orthocal.reporting.page.sections import checks_sections, foot, how_section, overlap_section, use_section
 from orthocal.reporting.page.tables import figures_table, shown_figures
 from orthocal.reporting.page.top import TONES, arms_cards, capital, checks_marks

@@ -17,7 +17,7 @@ from orthocal.reporting.page.audits import audit_sections
 from orthocal.reporting.page.blocks import before_after_pictures, errors_picture, reliability_picture
 from orthocal.reporting.page.confounding import sensitivity_section
 from orthocal.reporting.page.document import TITLE, Block, Marked, Page, Section
-from orthocal.reporting.page.models import CHOOSE, models_page, chapter_of
+from orthocal.reporting.page.models import CHOOSE, chapter_of, models_page
 from orthocal.reporting.page.render import render
 from orthocal.reporting.page.sections import (
     checks_sections,
