@@ -220,7 +220,7 @@ def test_bad_input_exits_2_with_one_line_and_leaves_nothing(data_csv, tmp_path, 
     [
         ("--outcome", "tua", "The outcome column must be in the data; 'tua' is not. Did you mean 'tau'?"),
         ("--treatment", "tua", "The treatment column must be in the data; 'tua' is not. Did you mean 'tau'?"),
-        ("--jobs", "0", "`--jobs` must not be 0"),
+        ("--jobs", "0", "`--jobs` must be a whole number other than 0"),
         ("--seed", "-1", "`--seed` must not be negative"),
     ],
 )

@@ -143,7 +143,7 @@ def test_bad_arms_get_one_line_and_leave_nothing(trial, tmp_path, capsys, argume
         (["--cost", "post=0.1"], "post"),
         (["--cost", "nowhere"], "The cost column must be in the data; 'nowhere' is not"),
         (["--spend", "nowhere"], "The spend column must be in the data"),
-        (["--redraws", "2"], "must be left out of policy"),
+        (["--redraws", "2"], "does not apply to policy"),
     ],
 )
 def test_bad_costs_get_one_line_and_leave_nothing(trial, tmp_path, capsys, arguments, message):

@@ -77,7 +77,7 @@ def test_latin_1_is_named_or_asked_for(here, capsys):
     assert run(*assess(narrow, "--encoding", "latin-1")) == 0
     assert run("apply", "map.json", narrow, "--prediction", "tau", "--out", "n.parquet", "--encoding", "latin-1") == 0
     assert parquet.read_table(here / "n.parquet")["town"][0].as_py() == "Zürich"
-    assert "`--encoding` must be the name of one" in refused(capsys, *assess(narrow, "--encoding", "klingon"))
+    assert "`--encoding` must be the name of an encoding" in refused(capsys, *assess(narrow, "--encoding", "klingon"))
 
 
 def test_a_header_in_another_encoding_is_named(here, capsys):
@@ -226,7 +226,7 @@ def test_a_policy_in_chunks_is_refused_before_its_costs_are_looked_up(here, caps
         "--out",
         "out",
     ]
-    assert "policies must have rows in memory" in refused(capsys, *words, "--cost", "x")
+    assert "must have rows in memory" in refused(capsys, *words, "--cost", "x")
 
 
 def test_an_earlier_verdict_with_a_long_name_or_other_contents_is_refused(here, capsys):

@@ -166,7 +166,7 @@ def test_text_covariates_keep_their_meaning_at_predict():
     model.fit(X, data.y, treatment=data.treatment)
     every, few = model.predict(X), model.predict(X[X["site"] == "v"])
     np.testing.assert_allclose(every[X["site"] == "v"], few)
-    with pytest.raises(OrthocalError, match="level 'z' of covariate `site` must have been seen"):
+    with pytest.raises(OrthocalError, match="category 'z' of covariate `site` must have been seen"):
         model.predict(X.assign(site="z"))
     with pytest.raises(OrthocalError, match="must have the columns it had in fit"):
         model.predict(X.drop(columns="site"))

@@ -122,7 +122,7 @@ SENTENCES = {
     ),
     "n_jobs 10**5000": (
         lambda: orthocal.CrossCalibratedModel(Learner(), n_jobs=10**5000).fit(X, Y, treatment=TREATMENT),
-        "`n_jobs` must not be 0 and be a whole number; it is a very long int",
+        "`n_jobs` must be a whole number other than 0; it is a very long int",
     ),
     "a model that fails": (
         lambda: study().assess({"model": failing}),

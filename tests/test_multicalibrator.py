@@ -317,7 +317,7 @@ def test_quantiles_and_expectiles_are_refused(loss):
     ("settings", "groups", "message"),
     [
         ({"bins": 0}, {}, "`bins` must be a whole number"),
-        ({"tolerance": -1.0}, {}, "`tolerance` must be positive"),
+        ({"tolerance": -1.0}, {}, "`tolerance` must be a positive number"),
         ({"max_steps": 1.5}, {}, "`max_steps` must be a whole number"),
         ({"smallest": 1}, {}, "`smallest` must be at least 2"),
         ({}, {"g": [1, 2]}, "must have one value per row"),

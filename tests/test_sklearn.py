@@ -92,9 +92,9 @@ def test_effect_is_asked_as_of_an_econml_model(make, data):
     plain = estimator.predict(data.X)
     np.testing.assert_array_equal(estimator.effect(data.X, T0="a", T1="b"), plain)
     np.testing.assert_array_equal(estimator.effect(data.X, T0=np.full(600, "a"), T1=["b"] * 600), plain)
-    with pytest.raises(OrthocalError, match="`T0` must be 'a', the level that was calibrated for; it is 'b'"):
+    with pytest.raises(OrthocalError, match="`T0` must be 'a', the value that was calibrated for; it is 'b'"):
         estimator.effect(data.X, T0="b", T1="a")
-    with pytest.raises(OrthocalError, match="`T1` must be 'b', the level that was calibrated for; it is 1"):
+    with pytest.raises(OrthocalError, match="`T1` must be 'b', the value that was calibrated for; it is 1"):
         estimator.effect(data.X, T1=1)
     np.testing.assert_array_equal(estimator.set_params(effect="late").effect(data.X, T0=0, T1=1), plain)
 

@@ -55,7 +55,7 @@ CASES = {
     "no covariates": (people, {**ROLES, "covariates": [], "predictions": ["tau"]}),
 }
 EXPECTED = {
-    "failed": {"balance", "giveaway", "outcome among covariates", "outcome as prediction"},
+    "failed": {"balance", "leakage", "outcome among covariates", "outcome as prediction"},
     "warning": {
         "censoring",
         "hidden clusters",
@@ -163,7 +163,7 @@ def test_rows_are_looked_at_in_a_sample_that_is_stated_and_the_same_on_every_eng
     found = {check.name: check for check in first}
     seen = studies[0].rows.evidence().evidence.rows
     assert 600 < len(seen) < 800
-    stated = {"balance", "giveaway", "identifiers", "hidden clusters", "censoring", "in-sample"}
+    stated = {"balance", "leakage", "identifiers", "hidden clusters", "censoring", "in-sample"}
     assert {name for name, check in found.items() if f"on a sample of {len(seen):,} rows" in check.figure} == stated
     whole = {check.name: check for check in Study(frame, **roles).checks()}
     assert {name for name in found if found[name] == whole[name]} == found.keys() - stated

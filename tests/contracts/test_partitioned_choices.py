@@ -68,7 +68,7 @@ def test_a_choice_warns_of_what_failed(tmp_path, engine):
     frame = rivals().assign(half=lambda table: table.y)
     study = Study(ENGINES[engine](divided(frame, 3), tmp_path), **ROLES, covariates=[])
     found = study.choose(["tau", "half"], method="linear", holdout="later", draws=20)
-    assert "Rely on none of this before what failed is settled: outcome as prediction" in found.verdict
+    assert "Do not rely on this before the failed check is resolved: outcome as prediction" in found.verdict
     with pytest.raises(OrthocalError, match="a choice must rest on rows that no map saw"):
         study.choose("tau", holdout=0)
 

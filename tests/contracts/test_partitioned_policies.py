@@ -120,4 +120,6 @@ def test_a_policy_warns_of_what_failed():
     frame = people().assign(tau=lambda table: table.y)
     study = Study(dd.from_pandas(frame, npartitions=2), **ROLES, covariates=[])
     found = study.policy("tau", cost=0.2, holdout="later", method="linear")
-    assert found.recommendation.startswith("Rely on none of this before what failed is settled: outcome as prediction")
+    assert found.recommendation.startswith(
+        "Do not rely on this before the failed check is resolved: outcome as prediction"
+    )

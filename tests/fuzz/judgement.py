@@ -105,9 +105,9 @@ def judged(call, inputs=(), *, finite=lambda result: None):
 def leaks(said):
     """Return the first warning that is not the library's own, or None; what it says of old names it says as a FutureWarning."""
     for one in said:
-        is_own = one.category.__module__.startswith("orthocal.") or "the old name goes with the next release" in str(
-            one.message
-        )
+        is_own = one.category.__module__.startswith(
+            "orthocal."
+        ) or "the old name will be removed in the next release" in str(one.message)
         if not is_own:
             return f"{one.category.__name__} leaks: {one.message} at {one.filename}:{one.lineno}"
     return None
