@@ -424,8 +424,8 @@ def test_an_odd_partition_is_named_and_does_no_harm():
         warnings.simplefilter("always")
         found = CausalCalibrator(method="linear").fit(partitioned(frame, 8), **COLUMNS, nuisances=GIVEN)
     said = {str(one.message) for one in heard if one.category is PartitionWarning}
-    assert "Partition 0 has one treatment value only,  0. Check that none of its rows are missing." in said
-    assert any("Partition 7 has one treatment value only,  1" in words for words in said)
+    assert "Partition 0 has one treatment value only, 0. Check that none of its rows are missing." in said
+    assert any("Partition 7 has one treatment value only, 1" in words for words in said)
     assert found.map_.slope == pytest.approx(expected.slope, abs=1e-10)
     empty = dd.from_delayed([_delayed(frame.iloc[:0]), _delayed(frame)], meta=frame.iloc[:0])
     with pytest.warns(PartitionWarning, match="Partition 0 is empty; it adds nothing"):
@@ -521,7 +521,7 @@ def test_bins_are_exact_however_coarse_the_sketch(weighted):
     expected = Histogram().fit(p, loss).map_
     np.testing.assert_array_equal(edges, expected.edges)
     np.testing.assert_allclose(numerator / denominator, expected.values)
-    assert len(found.inside.level) < 600
+    assert len(found.inside.level) <= 2 * len(np.unique(found.inside.level))  # of 2,789 rows inside
 
 
 def test_a_grid_drawn_from_unlike_partitions_is_drawn_again(monkeypatch):
@@ -634,7 +634,7 @@ def test_a_level_that_only_later_partitions_have():
     frame = table(4000)
     frame["a"] = np.where((np.arange(4000) >= 2000) & (frame.a == 1), 2, frame.a)
     frame.loc[frame.index[2500:3000], "a"] = frame.a.iloc[:500].to_numpy()
-    words = r"Partition 2: Row \d+ has the treatment 2.*`propensity_control` must be given"
+    words = r"Partition 2: `propensity_control` must be given .* row \d+ has 2"
     with pytest.raises(OrthocalError, match=words):
         CausalCalibrator().fit(partitioned(frame, 4), **COLUMNS, nuisances=GIVEN)
     found = CausalCalibrator(method="linear", sample=4000, folds=2, random_state=0)

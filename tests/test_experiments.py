@@ -200,7 +200,7 @@ def test_the_page_is_not_written_over_another(tmp_path):
 def test_the_page_holds_claims_and_figures_escaped(tmp_path):
     found = reproduce(Dice(), tmp_path, 2)
     page = (tmp_path / "page.html").read_text()
-    assert "<h1>Dice &amp; &lt;chance&gt;</h1>" in page
+    assert '<h1 dir="auto">Dice &amp; &lt;chance&gt;</h1>' in page
     assert "1 of 2 claims held" in page
     assert "<p>Which number?</p><p>Two.</p>" in page
     assert '<span class="mark bad">not held</span> Values &gt; 1. Measured: none.' in page
@@ -396,7 +396,7 @@ def test_bad_input_gets_one_line(tmp_path, capsys):
         "`--learners` must be": ["reproduce", "401k", "--learners", "huge"],
         "`--repeats` must be": ["reproduce", "401k", "--repeats", "0"],
         "`--seed` must not": ["reproduce", "401k", "--seed", "-1"],
-        "`--jobs` must not": ["reproduce", "401k", "--jobs", "0"],
+        "`--jobs` must be": ["reproduce", "401k", "--jobs", "0"],
     }
     for message, arguments in cases.items():
         with pytest.raises(SystemExit) as stop:

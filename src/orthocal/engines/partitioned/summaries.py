@@ -68,6 +68,10 @@ class LineSums(NamedTuple):
         return line_of(numerator / mass, pivot + shift, second - shift * first, pulled - shift * numerator)
 
 
+WORTH_IT = 0.75
+"""Share of the rows that must be left when tied ones are put together, at most, for it to be worth doing again."""
+
+
 @dataclass(frozen=True, eq=False)
 class Bracketed:
     """Sums of rows between the ends of some intervals, and the rows inside them, tied ones together.
@@ -83,9 +87,9 @@ class Bracketed:
     highest : float
         Prediction.
     counts : Counts
-    are_tied : bool
-        Whether many of the rows inside share a prediction, so that putting those together saves room; then it is done in every
-        merge, else once, when the bins are cut.
+    room : float
+        How many of them are kept before tied ones are put together: twice as many as were left the last time. Where that saves
+        little, it is done only once more, when the bins are cut.
     """
 
     ends: Floats
@@ -93,7 +97,7 @@ class Bracketed:
     inside: Blocks
     highest: float
     counts: Counts
-    are_tied: bool
+    room: float
 
     @classmethod
     def of(cls, prediction: Floats, loss: QuadraticLoss, brackets: Floats) -> Bracketed:
@@ -108,19 +112,16 @@ class Bracketed:
         rows = np.flatnonzero(_covered(ends, brackets)[cell])
         inside = _pooled_ties(Blocks(prediction[rows], *(column[rows] for column in columns)))
         highest, counts = float(prediction.max()), Counts.of(loss.weight, len(loss))
-        return cls(ends, sums, inside, highest, counts, 2 * len(inside.level) < len(rows))
+        return cls(ends, sums, inside, highest, counts, 2 * len(inside.level))
 
     def merge(self, other: Bracketed) -> Bracketed:
         """Of both."""
-        inside, are_tied = Blocks.together([self.inside, other.inside]), self.are_tied or other.are_tied
-        return Bracketed(
-            self.ends,
-            self.sums + other.sums,
-            _pooled_ties(inside) if are_tied else inside,
-            max(self.highest, other.highest),
-            self.counts.merge(other.counts),
-            are_tied,
-        )
+        inside, room = Blocks.together([self.inside, other.inside]), max(self.room, other.room)
+        if (before := len(inside.level)) > room:
+            inside = _pooled_ties(inside)
+            room = 2 * len(inside.level) if len(inside.level) < WORTH_IT * before else np.inf
+        highest, counts = max(self.highest, other.highest), self.counts.merge(other.counts)
+        return Bracketed(self.ends, self.sums + other.sums, inside, highest, counts, room)
 
     def bins(self, bins: int, brackets: Floats) -> tuple[Floats, Floats, Floats] | None:
         """Return (edges, numerators, denominators) of bins of equal weight; None where a bracket has missed an edge."""
