@@ -7,6 +7,7 @@ import pytest
 
 import orthocal
 from orthocal import OrthocalError, maps
+from orthocal.engines.local.table import LocalTable
 from orthocal.joint_maps import DecisionShifts, JointMap
 from tests.fuzz.judgement import sentence_problem
 from tests.test_hostile_inputs import FRAME, RNG, TAU, TREATMENT, Learner, N, X, Y, judge, study
@@ -16,6 +17,7 @@ def failing(X):
     raise ValueError("out of luck")
 
 
+KNOWN = {"propensity": 0.5, "outcome_control": 0.0, "outcome_treated": 0.0}
 LOSS = orthocal.QuadraticLoss(TAU + RNG.standard_normal(N), np.ones(N))
 SCORES = orthocal.ArmScores(arms=(0, 1), values=RNG.standard_normal((N, 2)), weight=np.ones(N))
 SENTENCES = {
@@ -177,3 +179,35 @@ def test_hostile_names_stay_text_on_a_page_and_in_its_pictures(name, tmp_path):
     page = (tmp_path / "page.html").read_text(encoding="utf-8")
     assert "<script>alert" not in page
     assert ("{{ 7 * 7 }}" in page) == (name == "{{ 7 * 7 }}")
+
+
+def test_labels_in_half_precision_are_labels():
+    """The largest number allowed is none of half precision; comparing with it must not overflow."""
+    labels = TREATMENT.astype(np.float16)
+    loss = orthocal.orthogonal_loss("cate", X, Y, treatment=labels, nuisances=KNOWN)
+    plain = orthocal.orthogonal_loss("cate", X, Y, treatment=TREATMENT, nuisances=KNOWN)
+    np.testing.assert_array_equal(loss.numerator, plain.numerator)
+    labels[3] = np.inf
+    with pytest.raises(OrthocalError, match="`treatment` must be finite in every row; row 3 is inf"):
+        orthocal.orthogonal_loss("cate", X, Y, treatment=labels, nuisances=KNOWN)
+
+
+def test_an_interval_of_no_width_has_no_best_line():
+    loss = orthocal.HingeLoss(TAU + RNG.standard_normal(N), np.ones(N), np.full(N, 0.5))
+    assert orthocal.assess(TAU, loss, level=1e-300).linear_predictor is None
+
+
+def test_weights_that_are_lists_are_refused_in_a_partition(tmp_path):
+    pytest.importorskip("duckdb")
+    frame = pd.DataFrame({"y": Y, "a": TREATMENT, "tau": TAU, "w": [[1.0], [1.0, 2.0]] * (N // 2)})
+    frame.to_parquet(tmp_path / "rows.parquet")
+    asked = orthocal.Study(
+        LocalTable.of_files(tmp_path / "rows.parquet"),
+        outcome="y",
+        treatment="a",
+        covariates=[],
+        propensity=0.5,
+        weight="w",
+    )
+    with pytest.raises(OrthocalError, match="`sample_weight` must hold numbers"):
+        asked.assess("tau")

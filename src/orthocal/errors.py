@@ -145,9 +145,10 @@ def require_finite(values: Floats, name: str, first: int = 0) -> None:
     """No NaN, no infinity, nothing masked, nothing huge; `first` is the number of the first row, where these are some of many."""
     if isinstance(values, np.ma.MaskedArray):
         values = np.ma.filled(values.astype(np.float64), np.nan)
-    if values.min(initial=0.0) >= -LARGEST and values.max(initial=0.0) <= LARGEST:  # neither is true of NaN
+    # Neither holds of NaN. Half precision has no number as large as the limit, so ends are compared as doubles.
+    if float(values.min(initial=0.0)) >= -LARGEST and float(values.max(initial=0.0)) <= LARGEST:
         return
-    wrong = np.flatnonzero(~(np.abs(values) <= LARGEST))
+    wrong = np.flatnonzero(~(np.abs(values.astype(np.float64)) <= LARGEST))
     if len(wrong) and not np.isfinite(values[wrong[0]]):
         raise OrthocalError(
             f"`{name}` must be finite in every row; row {first + wrong[0]} is {values[wrong[0]]}. "

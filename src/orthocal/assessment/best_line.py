@@ -51,6 +51,8 @@ def best_line(rows: Rows, bins: Mapping[str, Floats], average: Average, level: f
         return None
     units, effective = yield from count_effective(rows)
     reach = float(t_distribution.ppf((1 + level) / 2, effective - 1))
+    if not reach > 0:  # a confidence level of nearly 0, whose interval is a point
+        return None
     error = (average.interval[1] - average.interval[0]) / (2 * reach)
     if not error > 0:
         return None

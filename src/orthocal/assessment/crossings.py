@@ -108,7 +108,8 @@ def score_interval(rows: Rows, effect: float, error: float, critical: float) -> 
     point = next(search)
     while True:
         mean, spread = yield from _means_and_errors(rows, point)
-        score = np.divide(mean, spread * error / plain, out=np.sign(mean) * np.inf, where=spread > 0)
+        certain = np.where(mean == 0, 0.0, np.copysign(np.inf, mean))  # where nothing varies
+        score = np.divide(mean, spread * error / plain, out=certain, where=spread > 0)
         try:
             point = search.send(np.clip(score - ends, -FAR * critical, FAR * critical))
         except StopIteration as done:

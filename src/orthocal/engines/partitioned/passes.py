@@ -59,10 +59,12 @@ def _named(part: Any, name: str, function: Callable[..., Any], *shared: Any) -> 
 
 
 def _that_count(part: Any, shared: Sequence[Any]) -> Any:
-    """Return nothing of a partition whose weights are all 0."""
+    """Return nothing of a partition whose weights are all 0; what is no number is refused later."""
     roles = getattr(shared[0], "roles", shared[0]) if shared else None
     name = getattr(roles, "sample_weight", None)
-    return part if name is None or name not in part or (part[name] != 0).any() else part.iloc[:0]
+    if name is None or name not in part or part[name].dtype == object or (part[name] != 0).any():
+        return part
+    return part.iloc[:0]
 
 
 def _oddities(part: Any, name: str, shared: Sequence[Any]) -> tuple[str, ...]:
