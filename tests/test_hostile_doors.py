@@ -8,6 +8,7 @@ import pytest
 import orthocal
 from orthocal import OrthocalError, maps
 from orthocal.engines.local.table import LocalTable
+from orthocal.files.tables import read_table
 from orthocal.joint_maps import DecisionShifts, JointMap
 from tests.fuzz.judgement import sentence_problem
 from tests.test_hostile_inputs import FRAME, RNG, TAU, TREATMENT, Learner, N, X, Y, judge, study
@@ -211,3 +212,32 @@ def test_weights_that_are_lists_are_refused_in_a_partition(tmp_path):
     )
     with pytest.raises(OrthocalError, match="`sample_weight` must hold numbers"):
         asked.assess("tau")
+
+
+def test_boosting_does_not_depend_on_the_unit():
+    """Trees sum in single precision, whose largest number is 3e38."""
+    rng = np.random.default_rng(0)
+    columns, noise = rng.standard_normal((2, 3000)), rng.standard_normal(3000)
+    effects = []
+    for unit in (1.0, 2.0**150):
+        loss = orthocal.QuadraticLoss(unit * (np.sign(columns[0]) + noise), np.ones(3000))
+        boosted = orthocal.BoostedMulticalibrator().fit(np.zeros(3000), loss, columns.T)
+        effects.append(boosted.predict(np.zeros(3000), columns.T) / unit)
+    assert np.ptp(effects[0]) > 1
+    np.testing.assert_array_equal(*effects)
+
+
+def test_folds_beyond_counting_are_refused_in_partitions(tmp_path):
+    pd.DataFrame({"y": Y, "a": TREATMENT, "tau": TAU, "x": X[:, 0]}).to_parquet(tmp_path / "rows.parquet")
+    table = LocalTable.of_files(tmp_path / "rows.parquet")
+    asked = orthocal.Study(table, outcome="y", treatment="a", covariates=["x"], folds=10**400)
+    with pytest.raises(OrthocalError, match="`folds` must be at most 10,000; it is"):
+        asked.assess("tau")
+
+
+def test_names_of_columns_that_are_no_text_are_refused(tmp_path):
+    file = tmp_path / "rows.parquet"
+    pd.DataFrame({"outcome": Y, "a": TREATMENT}).to_parquet(file)
+    file.write_bytes(file.read_bytes().replace(b"outcome", b"o\xe9tcome"))
+    with pytest.raises(OrthocalError, match="cannot be read: .* Check the file"):
+        read_table(file)

@@ -169,7 +169,8 @@ class ErrorPath(NamedTuple):
         """Return the product at which the interval reaches 0; 0 where it does already."""
         if not self.interval(0.0, level)[0] > 0:
             return 0.0
-        low, high = 0.0, float((np.abs(self.binned.residual) / self.slope).max())
+        size, slope = np.abs(self.binned.residual), self.slope
+        low, high = 0.0, float(np.divide(size, slope, out=np.zeros_like(size), where=slope > 0).max())
         for _ in range(STEPS):
             middle = (low + high) / 2
             low, high = (middle, high) if self.interval(middle, level)[0] > 0 else (low, middle)

@@ -103,7 +103,10 @@ class BoostedMulticalibrator(BaseEstimator):  # type: ignore[misc]
             early_stopping=False,
             random_state=self.random_state,
         )
-        self._model.fit(features[learning], (target - values)[learning], sample_weight=mass[learning])
+        residual = (target - values)[learning]
+        # scikit-learn's trees sum in single precision; a power of two leaves every digit as it is.
+        self._unit = float(2.0 ** np.floor(np.log2(np.abs(residual).max(initial=0.0) or 1.0)))
+        self._model.fit(features[learning], residual / self._unit, sample_weight=mass[learning])
         self.steps_, self.gain_ = self._chosen(features[held], values[held], loss[held])
         return self
 
@@ -114,7 +117,7 @@ class BoostedMulticalibrator(BaseEstimator):  # type: ignore[misc]
             return values.copy()
         features, _ = _features(X, values, self._encoding)
         *_, added = (step for _, step in zip(range(self.steps_), self._model.staged_predict(features), strict=False))
-        return np.asarray(values + added)
+        return np.asarray(values + self._unit * added)
 
     def _require_settings(self, rows: int) -> None:
         require_whole(self.max_steps, 1, "max_steps", MOST_STEPS)
@@ -130,7 +133,7 @@ class BoostedMulticalibrator(BaseEstimator):  # type: ignore[misc]
         before, best, found = loss.value(values), 0.0, (0, np.zeros(len(values)))
         for number, added in enumerate(self._model.staged_predict(features), 1):
             if number % BATCH == 0 or number == self.max_steps:
-                change = before - loss.value(values + added)
+                change = before - loss.value(values + self._unit * added)
                 if change.sum() > best:
                     best, found = float(change.sum()), (number, change)
         steps, change = found

@@ -168,8 +168,11 @@ class Gate(NamedTuple):
 
 def require_quadratic(prediction: Floats, loss: Loss) -> None:
     """The loss is universally orthogonal and quadratic, so that a group's mean residual says by how much it is off."""
-    width = max(1.0, float(np.abs(prediction).max(initial=0.0)))
-    slope = (loss.derivative(prediction + width) - loss.derivative(prediction)) / width
+    start = loss.derivative(prediction)
+    width = max(
+        1.0, *(float(np.abs(one).max(initial=0.0)) for one in (prediction, start))
+    )  # or rounding hides the slope
+    slope = (loss.derivative(prediction + width) - start) / width
     if loss.at(prediction) is not loss or not np.allclose(slope, loss.mass, rtol=1e-6, atol=1e-6):
         raise OrthocalError(
             f"Multicalibration needs a quadratic, universally orthogonal loss; a {type(loss).__name__} is not one. Quantiles and "

@@ -60,9 +60,10 @@ def read_table(path: Path, encoding: str | None = None) -> Table:
     require_encoding(encoding)
     try:
         table = reader(path, encoding)
-    except (ArrowException, EOFError, OSError, zlib.error) as error:
+        names = table.column_names  # of Parquet they are decoded here
+    except (ArrowException, EOFError, OSError, UnicodeDecodeError, zlib.error) as error:
         raise OrthocalError(f"The data file {path} cannot be read: {first_words(error)} Check the file.") from None
-    require_different(table.column_names, path)
+    require_different(names, path)
     if table.num_rows == 0:
         raise OrthocalError(f"The data file {path} must have rows; it has none.")
     return table

@@ -36,6 +36,9 @@ NEAR = 1e-9
 FEWEST = 4
 """Rows that can be halved with something in both halves to compare."""
 
+MOST_FOLDS = 10_000
+"""Of cross-fitting: every one has models of its own."""
+
 
 def require_separable(effect: Effect, rows: Observations, fitted: Fitted) -> None:
     """The loss of some rows is that of the same rows among all: other rows enter through `sums` only."""
@@ -128,7 +131,7 @@ def stand_ins(nuisances: Sequence[Nuisance], given: dict[str, Any], rows: int) -
 def seed_of_partitions(folds: Any, recipe: Recipe) -> int:
     """Return the seed of folds, sample and learners, 0 where none was given: workers must agree on it."""
     if not isinstance(folds, str):
-        require_whole(folds, 2, "folds")
+        require_whole(folds, 2, "folds", MOST_FOLDS)
     if recipe.random_state is not None:
         require_whole(recipe.random_state, 0, "random_state")
     return int(recipe.random_state or 0)
