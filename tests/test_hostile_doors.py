@@ -230,9 +230,8 @@ def test_boosting_does_not_depend_on_the_unit():
 def test_folds_beyond_counting_are_refused_in_partitions(tmp_path):
     pd.DataFrame({"y": Y, "a": TREATMENT, "tau": TAU, "x": X[:, 0]}).to_parquet(tmp_path / "rows.parquet")
     table = LocalTable.of_files(tmp_path / "rows.parquet")
-    asked = orthocal.Study(table, outcome="y", treatment="a", covariates=["x"], folds=10**400)
     with pytest.raises(OrthocalError, match="`folds` must be at most 10,000; it is"):
-        asked.assess("tau")
+        orthocal.Study(table, outcome="y", treatment="a", covariates=["x"], folds=10**400).assess("tau")
 
 
 def test_names_of_columns_that_are_no_text_are_refused(tmp_path):
