@@ -240,3 +240,9 @@ def test_names_of_columns_that_are_no_text_are_refused(tmp_path):
     file.write_bytes(file.read_bytes().replace(b"outcome", b"o\xe9tcome"))
     with pytest.raises(OrthocalError, match="cannot be read: .* Check the file"):
         read_table(file)
+
+
+def test_names_of_columns_in_another_encoding_are_refused_in_chunks(tmp_path):
+    (tmp_path / "rows.csv").write_bytes("y,a,\u00e9t\u00e9\n1,0,2\n".encode("latin-1"))
+    with pytest.raises(OrthocalError, match="must be a whole table; it cannot be read"):
+        LocalTable.of_files(tmp_path / "rows.csv")

@@ -61,7 +61,7 @@ def _in_a_sentence(name: str) -> Iterator[None]:
 
     try:
         yield
-    except (ArrowException, OSError) as error:
+    except (ArrowException, OSError, UnicodeDecodeError) as error:
         raise _unreadable(name, error) from None
 
 
@@ -146,6 +146,8 @@ def _copied(path: str, target: Path, types: dict[str, Any]) -> str:
             _copy_csv(path, target, types)
         except pa.ArrowInvalid as error:
             _widen(types, path, error)
+        except UnicodeDecodeError as error:  # the name of a column
+            raise _unreadable(f"File {path}", error) from None
         else:
             return str(target)
 
