@@ -76,8 +76,8 @@ def legend_outside(ax: Axes) -> None:
 
 def _columns_that_fit(ax: Axes) -> int:
     widest = max((len(str(label)) for label in ax.get_legend_handles_labels()[1]), default=0)
-    figure: Any = ax.get_figure(root=True)
-    return max(1, int(LETTERS * figure.get_figwidth()) // (widest + 6))
+    inches = ax.figure.bbox.width / ax.figure.dpi  # of a part of a figure, too
+    return max(1, int(LETTERS * inches) // (widest + 6))
 
 
 FEW = 5
