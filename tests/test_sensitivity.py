@@ -12,9 +12,10 @@ from scipy.optimize import linprog
 from sklearn.linear_model import LinearRegression
 
 import orthocal
-from orthocal import CATE, BoundedCATE, OrthocalError, Study
+from orthocal import CATE, BoundedCATE, OrthocalError, QuadraticLoss, Study
 from orthocal.assessment.loss_pair import LossPair
 from orthocal.assessment.omitted_variable import (
+    ConfoundingScale,
     average_path,
     error_path,
     product_of,
@@ -154,6 +155,18 @@ def test_a_confounder_in_one_bin_is_stronger_there_than_overall():
     left = [np.abs(path.at(-strength).residual).max() for strength in (overall, largest)]
     assert left[0] > 1e-3
     assert left[1] < 1e-12
+
+
+def test_a_bin_that_no_confounder_moves_divides_nothing_by_0():
+    """The other bins say how strong one must be; a bin without noise is as it is at any strength."""
+    rng = np.random.default_rng(0)
+    prediction = np.sort(rng.standard_normal(3000))
+    loss = QuadraticLoss(prediction + 1 + rng.standard_normal(3000), np.ones(3000))
+    scale = ConfoundingScale(np.ones(3000), np.full(3000, 4.0), np.ones(3000))
+    path = error_path(prediction, loss, scale, 3)
+    still = path._replace(slope=np.where([True, False, False], 0.0, path.slope))
+    assert path.slope.min() > 0
+    assert 0 < path.product_to_zero(0.95) <= still.product_to_zero(0.95) < np.inf
 
 
 @every_population
