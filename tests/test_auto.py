@@ -7,7 +7,7 @@ from orthocal import Auto, ExpectileLoss, HingeLoss, Isotonic, OrthocalError, Qu
 from orthocal.calibration.schemes import fit_calibrator
 from orthocal.calibrators import CALIBRATORS
 from orthocal.calibrators.auto import LINES, SHAPES
-from orthocal.calibrators.evidence import bend_evidence, deciding_rows, line_evidence
+from orthocal.calibrators.evidence import bend_evidence, deciding_rows, line_evidence, with_hardest_left_out
 from orthocal.calibrators.left_out import by_value, left_out
 from orthocal.calibrators.lines import Rising
 from orthocal.calibrators.mixture import Mixture, mixed
@@ -130,7 +130,8 @@ def test_where_a_handful_of_rows_decides_the_constant_must_prove_less():
     handicaps = []
     for prediction, loss in (drawn("noise", 500, seed=1), far_rows(500, np.random.default_rng(0))):
         trials = {trial.name: trial.weight for trial in Auto(repeats=1).fit(prediction, loss).trials_}
-        behind = line_evidence(*by_value(prediction, loss)).lines
+        rows = by_value(prediction, loss)
+        behind = with_hardest_left_out(line_evidence(*rows), *rows).lines
         handicaps.append(np.log(trials["shift"] / trials["constant"]) + behind["shift"] - behind["constant"] + 2)
         assert handicaps[-1] == pytest.approx(min(3, deciding_rows(prediction, loss) / 5))
     assert handicaps[0] == pytest.approx(3)
@@ -145,6 +146,18 @@ def test_where_a_handful_of_rows_decides_noise_is_not_followed(monkeypatch):
         costs.append(np.mean([np.mean((fit.predict(GRID) - 0.5) ** 2) for fit in fits]))
     print(f"mean cost {costs[0]:.3f}, with the handicap of many rows {costs[1]:.3f}")
     assert costs[0] < 0.8 * costs[1]
+
+
+@pytest.mark.parametrize("kind", [QuadraticLoss, ExpectileLoss, HingeLoss])
+def test_one_wild_row_does_not_make_a_constant(kind):
+    """Outcomes follow half the prediction; one of 400 is far off. A quantile does not mind it anyway."""
+    rng = np.random.default_rng(3)
+    prediction = np.sort(rng.standard_normal(400))
+    outcome = 0.5 * prediction + 0.5 * rng.standard_normal(400)
+    outcome[-1] -= 40.0
+    tilt = {HingeLoss: [np.full(400, 0.5)], ExpectileLoss: [np.zeros(400)]}.get(kind, [])
+    trials = Auto(repeats=1).fit(prediction, kind(outcome, np.ones(400), *tilt)).trials_
+    assert {trial.name: trial.weight for trial in trials}["constant"] < 0.01
 
 
 def test_units_have_no_say():

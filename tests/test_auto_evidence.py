@@ -5,7 +5,17 @@ import pytest
 from sklearn.linear_model import LinearRegression
 
 from orthocal import HingeLoss, QuadraticLoss
-from orthocal.calibrators.evidence import bend_evidence, bends, deciding_rows, largest_drop, line_evidence, pull_of
+from orthocal.calibrators.evidence import (
+    Evidence,
+    bend_evidence,
+    bends,
+    deciding_rows,
+    largest_drop,
+    line_evidence,
+    pull_of,
+    with_hardest_left_out,
+    without_hardest,
+)
 
 
 def plain(prediction, target):
@@ -119,3 +129,63 @@ def test_rows_that_decide_do_not_depend_on_units_and_clusters_count_once():
     clustered = QuadraticLoss(y[copies], np.ones(900), groups=copies)
     assert deciding_rows(p[copies], clustered) == pytest.approx(once)
     assert deciding_rows(*plain(p[copies], y[copies])) == pytest.approx(3 * once)
+
+
+def hidden_slope(n=400, seed=3):
+    """A clear slope of a half, and one wild outcome that hides it."""
+    rng = np.random.default_rng(seed)
+    p = np.sort(rng.standard_normal(n))
+    y = 0.5 * p + 0.5 * rng.standard_normal(n)
+    y[-1] -= 60.0
+    return p, y
+
+
+def test_without_the_hardest_pulls_by_hand():
+    """Of 400 rows, the 2 of the largest |residual times centred prediction|; of few rows one."""
+    p, y = hidden_slope()
+    pull = np.abs((y - y.mean()) * (p - p.mean()))
+    np.testing.assert_array_equal(without_hardest(*plain(p, y)), np.sort(np.argsort(pull)[:-2]))
+    assert len(without_hardest(*plain(p[:20], y[:20]))) == 19
+
+
+def test_clusters_are_left_out_whole():
+    p, y = hidden_slope()
+    groups = np.arange(400)[::-1] // 4
+    rest = without_hardest(p, QuadraticLoss(y, np.ones(400), groups=groups))
+    np.testing.assert_array_equal(rest, np.arange(396))
+
+
+def test_one_wild_row_does_not_hide_a_slope():
+    """E + (1 - m / 15) max(0, E' - E), with E' the evidence of the rows that remain."""
+    p, loss = plain(*hidden_slope())
+    before, rows = line_evidence(p, loss), deciding_rows(p, loss)
+    after = with_hardest_left_out(before, p, loss)
+    rest = without_hardest(p, loss)
+    others = line_evidence(p[rest], loss[rest]).lines
+    assert rows < 2
+    assert before.lines["constant"] < 2
+    assert after.lines["constant"] > 30
+    for name, value in before.lines.items():
+        assert after.lines[name] == pytest.approx(value + (1 - rows / 15) * max(0.0, others[name] - value))
+    assert after[1:] == before[1:]
+
+
+def test_many_deciding_rows_leave_the_evidence_as_it_is():
+    rng = np.random.default_rng(4)
+    p, noise = rng.standard_normal((2, 1000))
+    evidence = line_evidence(*plain(p, p + noise))
+    assert with_hardest_left_out(evidence, *plain(p, p + noise)) is evidence
+
+
+@pytest.mark.parametrize("is_ratio", [False, True])
+def test_rows_without_a_line_add_nothing(is_ratio):
+    """The only row with another prediction pulls hardest; or the rest of a ratio effect has a negative spread."""
+    p, y = np.array([0.0, 0.0, 0.0, 5.0]), np.array([1.0, 2.0, 0.0, 9.0])
+    mass = np.ones(4)
+    if is_ratio:
+        p, y = np.array([0.0, 1.0, 2.0, 9.0]), np.array([-2.0, 2.0, -2.0, 4.0])
+        mass = np.array([-1.0, 3.0, -1.0, 1.0])  # constant 1, pulls -1, -1, -1, 3, centred predictions -5, -4, -3, 4
+    loss = QuadraticLoss(y, mass, weight=np.ones(4), is_ratio=is_ratio)
+    evidence = Evidence({"constant": 1.0}, 1.0, 0.0)
+    assert 3 not in without_hardest(p, loss)
+    assert with_hardest_left_out(evidence, p, loss) is evidence

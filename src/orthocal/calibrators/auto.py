@@ -10,7 +10,14 @@ import numpy as np
 from sklearn.base import BaseEstimator
 
 from orthocal.arrays import Floats, is_constant
-from orthocal.calibrators.evidence import Evidence, deciding_rows, line_evidence, rank_statistic, standard_error
+from orthocal.calibrators.evidence import (
+    Evidence,
+    deciding_rows,
+    line_evidence,
+    rank_statistic,
+    standard_error,
+    with_hardest_left_out,
+)
 from orthocal.calibrators.histogram import Histogram
 from orthocal.calibrators.isotonic import Isotonic
 from orthocal.calibrators.left_out import LeftOut, by_value, left_out
@@ -106,10 +113,10 @@ class Auto(BaseEstimator):  # type: ignore[misc]
 
     The original prediction, a constant, a shift, a slope about the average and the best line are compared by score tests
     against the best line; other shapes half by their loss on held-out rows against that of the line, in units of the noise, half
-    by a score test of whether the truth bends away from the line at all. A wider class has a handicap; that of a constant is
-    smaller where a handful of rows decides the slope. Weights below 2% are dropped, and at most three members remain.
-    (Exponential weights as in Leung and Barron 2006, whose bound does not cover these candidates; benchmarks/auto.md has the
-    measurements.)
+    by a score test of whether the truth bends away from the line at all. A wider class has a handicap. Where a handful of rows
+    decides the slope, that of a constant is smaller, and lines must also fit the other rows. Weights below 2% are dropped, and
+    at most three members remain. (Exponential weights as in Leung and Barron 2006, whose bound does not cover these candidates;
+    benchmarks/auto.md has the measurements.)
 
     The map does not fall unless the effect does: a histogram may have a part only where the effect clearly drops from one bin to
     a later one. Where the best line falls by two standard errors, the map is a constant; ask for ``"linear"``, ``"platt"`` or
@@ -174,13 +181,14 @@ class Auto(BaseEstimator):  # type: ignore[misc]
     def choose(self, prediction: Floats, loss: Loss, evidence: Evidence | None = None) -> Any:
         """Return the weighted candidates, unfitted, to be fitted to other losses of the same rows.
 
-        Where these are a sample of the rows, `evidence` is that of all.
+        Where these are a sample of the rows, `evidence` is that of all; what remains without the rows that pull the slope
+        hardest is seen on the sample.
         """
         prediction, loss = by_value(prediction, loss)
         candidates = {**LINES, **self._shapes()}
         if is_constant(prediction):
             return self._constant("All predictions are the same.")
-        evidence = evidence or line_evidence(prediction, loss)
+        evidence = with_hardest_left_out(evidence or line_evidence(prediction, loss), prediction, loss)
         seen = left_out(
             {name: candidate.calibrator for name, candidate in candidates.items()},
             prediction,

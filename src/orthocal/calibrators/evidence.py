@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from functools import singledispatch
+from math import ceil
 from typing import NamedTuple
 
 import numpy as np
@@ -20,6 +21,8 @@ from orthocal.solvers.spline import roughness, spline_design, spline_knots
 BOTH, AVERAGE, SLOPE = [0, 1], [0], [1]
 """Directions in which a map may differ from the best line."""
 BINS = 10
+HANDFUL, HARDEST = 15.0, 0.005
+"""Rows that decide the slope, below which lines are also compared without the share of rows that pull it hardest."""
 PIECES, RIDGE = 8, 1e-7
 """Of the spline whose smoothest bends are tested; and what is added to its moments, for those of few predictions are singular."""
 KINK = 1e-7
@@ -45,6 +48,12 @@ def line_evidence(prediction: Floats, loss: Loss) -> Evidence:
     average for its height, the original prediction for both (scores at the line, variances robust to heteroskedastic noise and
     clusters). The direction of the slope is orthogonal to that of the average.
     """
+    lines, slope = _lines(prediction, loss)
+    return Evidence(lines, slope, largest_drop(prediction, loss))
+
+
+def _lines(prediction: Floats, loss: Loss) -> tuple[dict[str, float], float]:
+    """Return half the score statistic of each line, and the slope of the best line in standard errors."""
     centred = prediction - middle_of(prediction, loss)
     centred /= np.sqrt(np.mean(centred**2))  # whatever the unit of the prediction
     constant, shift, tilt = (
@@ -58,7 +67,48 @@ def line_evidence(prediction: Floats, loss: Loss) -> Evidence:
         "slope": score_moments(loss, tilt, centred).half_statistic(AVERAGE),
         "linear": 0.0,
     }
-    return Evidence(lines, slope, largest_drop(prediction, loss))
+    return lines, slope
+
+
+def with_hardest_left_out(evidence: Evidence, prediction: Floats, loss: Loss) -> Evidence:
+    r"""Return the evidence; where a handful of rows decides the slope, lines must also fit the rows without the hardest pulls.
+
+    A statistic is measured in its own noise, so that one wild row makes all of them small and hides what the others say. With
+    m < 15 deciding rows, evidence E against a line becomes :math:`E + (1 - m / 15) \max(0, E' - E)`, where E' is that of the
+    rows that remain without the half percent (at least one row or cluster) that pull hardest.
+    """
+    share = 1 - deciding_rows(prediction, loss) / HANDFUL
+    if share <= 0:
+        return evidence
+    rest = without_hardest(prediction, loss)
+    prediction, loss = prediction[rest], loss[rest]
+    if not _has_line(prediction, loss):
+        return evidence
+    others, _ = _lines(prediction, loss)
+    return evidence._replace(
+        lines={name: value + share * max(0.0, others[name] - value) for name, value in evidence.lines.items()}
+    )
+
+
+def without_hardest(prediction: Floats, loss: Loss) -> Integers:
+    """Return the rows that remain without the half percent (at least one; of clusters, if any) that pull the slope hardest."""
+    strength = np.abs(slope_scores(prediction, loss))
+    hardest = np.argsort(-strength, kind="stable")[: ceil(HARDEST * len(strength))]
+    unit = np.arange(len(loss)) if loss.groups is None else np.unique(loss.groups, return_inverse=True)[1]
+    return np.flatnonzero(~np.isin(unit, hardest))
+
+
+def _has_line(prediction: Floats, loss: Loss) -> bool:
+    """Return whether predictions differ and have mass: that of a ratio effect can be 0 or negative by chance."""
+    if len(prediction) == 0 or is_constant(prediction) or not loss.mass.sum() > 0:
+        return False
+    return bool(loss.mass @ (prediction - middle_of(prediction, loss)) ** 2 > 0)
+
+
+def slope_scores(prediction: Floats, loss: Loss) -> Floats:
+    """Return each row's (cluster's) score in the slope, at the best constant."""
+    constant = Constant().fit(prediction, loss).predict(prediction)
+    return by_unit(loss, pull_of(loss, constant) * (prediction - middle_of(prediction, loss)))
 
 
 def deciding_rows(prediction: Floats, loss: Loss) -> float:
@@ -68,8 +118,7 @@ def deciding_rows(prediction: Floats, loss: Loss) -> float:
     are n, and 1 where one pulls harder than all others together. Normal noise and predictions give a ninth of the rows (both
     have kurtosis 3); far predictions of noisy outcomes a handful, and half squared statistics of those are no normal evidence.
     """
-    constant = Constant().fit(prediction, loss).predict(prediction)
-    scores = by_unit(loss, pull_of(loss, constant) * (prediction - middle_of(prediction, loss)))
+    scores = slope_scores(prediction, loss)
     most = float(np.abs(scores).max())
     if not most > 0:  # nothing pulls anywhere
         return float(len(scores))

@@ -144,7 +144,7 @@ def _(calibrator: Mixture, source: Source, *, exact: bool) -> Calibrator:
 def _(calibrator: Auto, source: Source, *, exact: bool) -> Calibrator:
     """As in memory: lines are compared on all rows, by moments of cells; shapes on a sample; members are fitted on all rows.
 
-    How many rows decide the slope is counted on the sample: cells know squares of scores, and no fourth powers.
+    How many rows decide the slope, and what the others say, is seen on the sample: cells know squares of scores, and no rows.
     """
     level, loss = source.grid.as_summed()
     if source.line.low == source.line.high:
