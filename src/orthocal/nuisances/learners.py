@@ -149,6 +149,8 @@ SMALL_LEAVES = {"min_samples_leaf": 5}
 """Of trees that learn what a lasso leaves; compared with others in benchmarks/acic.md."""
 PENALTIES = np.logspace(0, -2.5, 26)
 """From where a lasso of standardised columns is empty to where it has most of them."""
+MOST_STEPS = 20_000
+"""Of a lasso: powers and products of the same columns are nearly collinear, and it converges slowly."""
 
 
 MOST_TERMS, DEGREE = 8, 3
@@ -179,7 +181,7 @@ def polynomial_learner(nuisance: Nuisance) -> Any:
 def _lasso() -> Any:
     from sklearn.linear_model import LassoCV
 
-    return LassoCV(alphas=PENALTIES, cv=3, max_iter=3000)
+    return LassoCV(alphas=PENALTIES, cv=3, max_iter=MOST_STEPS)
 
 
 def _then_trees(first: Any) -> Any:
