@@ -192,7 +192,7 @@ def _then_trees(first: Any) -> Any:
 
 
 def _most_terms(X: Floats) -> int:
-    return min(MOST_TERMS, X.shape[1])
+    return min(MOST_TERMS, int(X.shape[1]))
 
 
 NAMED_LEARNERS: dict[str, Any] = {
