@@ -200,7 +200,7 @@ def test_every_command_is_explained_with_an_example(capsys):
         (["--prediction", "tau", "--tolerance", "0"], "`--tolerance` must be a positive number"),
         (
             ["--prediction", "tau", "--learner", "trees"],
-            "`--learner` must be one of 'boosting', 'linear', 'forest', 'stagewise'",
+            "`--learner` must be one of 'boosting', 'linear', 'forest', 'stagewise', 'polynomial'",
         ),
         (["--prediction", "tau", "--fold", "5"], "Error: No such option"),
         ([], "Error: `--prediction` must be given, or for several arms --arm VALUE=COLUMN for each; neither was."),

@@ -206,7 +206,7 @@ def test_a_file_and_the_command_line_give_the_same_json(trial, tmp_path):
         ({"tolerance": -1}, "`tolerance` must be a positive number"),
         ({"sample": 5}, "`sample` and `exact` must be left out in memory"),
         ({"effect": "cats"}, "`effect` must be one of"),
-        ({"learners": "trees"}, "`learners` must be one of 'boosting', 'linear', 'forest', 'stagewise'"),
+        ({"learners": "trees"}, "`learners` must be one of 'boosting', 'linear', 'forest', 'stagewise', 'polynomial'"),
         ({"treatment": "sex"}, "`sex` must not be missing"),
         ({"outcome": 3}, "`outcome` must be the name of a column; it is 3"),
     ],

@@ -168,7 +168,7 @@ class Options:
     ] = None
     since: Annotated[Path | None, option("--since", "Earlier assessment.json to compare with.", RESULTS)] = None
     learner: Annotated[
-        str | None, option("--learner", "Kind of learner: boosting, linear, forest or stagewise.", LEARNING)
+        str | None, option("--learner", "Kind of learner: boosting, linear, forest, stagewise or polynomial.", LEARNING)
     ] = None
     folds: Annotated[str, option("--folds", "Folds of cross-fitting: a number, or a column of labels.", LEARNING)] = "5"
     redraws: Annotated[

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 from sklearn.utils.validation import has_fit_parameter
 
+from orthocal.arrays import Floats
 from orthocal.errors import OrthocalError, is_whole, require_inside, require_one_of, require_whole
 from orthocal.folds import REPEATS, require_seed, seed_of
 from orthocal.formats import listed, shown
@@ -148,19 +149,50 @@ SMALL_LEAVES = {"min_samples_leaf": 5}
 """Of trees that learn what a lasso leaves; compared with others in benchmarks/acic.md."""
 PENALTIES = np.logspace(0, -2.5, 26)
 """From where a lasso of standardised columns is empty to where it has most of them."""
+MOST_STEPS = 20_000
+"""Of a lasso: powers and products of the same columns are nearly collinear, and it converges slowly."""
+
+
+MOST_TERMS, DEGREE = 8, 3
+"""Columns whose products a lasso may use, and the most factors of a product; compared with others in benchmarks/acic.md."""
 
 
 def stagewise_learner(nuisance: Nuisance) -> Any:
     """Return a lasso, then boosted trees with small leaves on its residuals; for a probability the default."""
-    from sklearn.ensemble import HistGradientBoostingRegressor
-    from sklearn.linear_model import LassoCV
+    return default_learner(nuisance) if nuisance.is_probability else _then_trees(_of_standardised(_lasso()))
+
+
+def polynomial_learner(nuisance: Nuisance) -> Any:
+    """Return a lasso of cubic terms, then boosted trees with small leaves on its residuals; for a probability the default.
+
+    A first lasso chooses the columns, those with the largest coefficients; a second one chooses among their powers and products.
+    """
+    from sklearn.feature_selection import SelectFromModel
+    from sklearn.pipeline import make_pipeline
+    from sklearn.preprocessing import PolynomialFeatures, StandardScaler
 
     if nuisance.is_probability:
         return default_learner(nuisance)
-    lasso = LassoCV(alphas=PENALTIES, cv=3, max_iter=3000)
-    return Standardised(
-        Stagewise(_of_standardised(lasso), HistGradientBoostingRegressor(**{**SETTINGS, **SMALL_LEAVES}))
-    )
+    largest = SelectFromModel(_lasso(), threshold=-np.inf, max_features=_most_terms)
+    terms = PolynomialFeatures(DEGREE, include_bias=False)
+    return _then_trees(make_pipeline(_of_standardised(largest), terms, StandardScaler(), _lasso()))
+
+
+def _lasso() -> Any:
+    from sklearn.linear_model import LassoCV
+
+    return LassoCV(alphas=PENALTIES, cv=3, max_iter=MOST_STEPS)
+
+
+def _then_trees(first: Any) -> Any:
+    """The regressor, then boosted trees with small leaves on its residuals."""
+    from sklearn.ensemble import HistGradientBoostingRegressor
+
+    return Standardised(Stagewise(first, HistGradientBoostingRegressor(**{**SETTINGS, **SMALL_LEAVES})))
+
+
+def _most_terms(X: Floats) -> int:
+    return min(MOST_TERMS, int(X.shape[1]))
 
 
 NAMED_LEARNERS: dict[str, Any] = {
@@ -168,6 +200,7 @@ NAMED_LEARNERS: dict[str, Any] = {
     "linear": linear_learner,
     "forest": forest_learner,
     "stagewise": stagewise_learner,
+    "polynomial": polynomial_learner,
 }
 """Kinds of learners by name; None is the default."""
 

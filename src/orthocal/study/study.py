@@ -53,7 +53,8 @@ class Study(StudyDefinition):
         Other known nuisances by name: a number, a column, an array or a function of the covariates.
     learners : mapping or str, optional
         scikit-learn estimators by nuisance name or role; or one kind for all: "boosting" (the default), "linear",
-        "forest" or "stagewise" (outcomes by a lasso, then boosted trees on its residuals).
+        "forest", "stagewise" (outcomes by a lasso, then boosted trees on its residuals) or "polynomial" (the same, with powers
+        and products of the lasso's eight largest columns).
     limits : (float, float), optional
         Between which the outcome always lies; 0 and 1 are found. Predictions beyond what they allow are reported.
     tolerance : float, optional
