@@ -141,28 +141,27 @@ LARGEST, SMALLEST = 1e50, 1e-50
 """Size of numbers whose products of a few are still doubles; and what the largest of a column must reach, if it is not 0."""
 
 
-def require_finite(values: Floats, name: str, first: int = 0) -> None:
-    """No NaN, no infinity, nothing masked, nothing huge; `first` is the number of the first row, where these are some of many."""
+def require_finite(values: Floats, name: str, first: int = 0) -> float:
+    """No NaN, no infinity, nothing masked or huge; return the largest size. `first` numbers the first row of some of many."""
     if isinstance(values, np.ma.MaskedArray):
         values = np.ma.filled(values.astype(np.float64), np.nan)
-    # Neither holds of NaN. Half precision has no number as large as the limit, so ends are compared as doubles.
-    if float(values.min(initial=0.0)) >= -LARGEST and float(values.max(initial=0.0)) <= LARGEST:
-        return
+    # Half precision has no number as large as the limit, so ends are compared as doubles.
+    low, high = float(values.min(initial=0.0)), float(values.max(initial=0.0))
+    if low >= -LARGEST and high <= LARGEST:  # neither holds of NaN
+        return max(high, -low)
     wrong = np.flatnonzero(~(np.abs(values.astype(np.float64)) <= LARGEST))
     if len(wrong) and not np.isfinite(values[wrong[0]]):
         raise OrthocalError(
             f"`{name}` must be finite in every row; row {first + wrong[0]} is {values[wrong[0]]}. "
             "Drop such rows or fill them in."
         )
-    if len(wrong):
-        raise OrthocalError(
-            f"`{name}` must not exceed {LARGEST:g} in size; row {first + wrong[0]} is {values[wrong[0]]}. Use other units."
-        )
+    raise OrthocalError(
+        f"`{name}` must not exceed {LARGEST:g} in size; row {first + wrong[0]} is {values[wrong[0]]}. Use other units."
+    )
 
 
-def require_not_tiny(values: Floats, name: str) -> None:
-    """The numbers of a column are all 0, or some of them large enough to be squared and divided by."""
-    largest = max(float(values.max(initial=0.0)), -float(values.min(initial=0.0)))
+def require_not_tiny(largest: float, name: str) -> None:
+    """The numbers of a column are all 0, or the largest of them is large enough to be squared and divided by."""
     if 0 < largest < SMALLEST:
         raise OrthocalError(
             f"`{name}` must reach {SMALLEST:g} in size somewhere, or be 0; its largest is {largest}. Use other units."
@@ -202,9 +201,8 @@ def require_positive_mass(total: float) -> None:
 
 def require_known_propensity(propensity: Floats, name: str) -> None:
     """A propensity that is given is the design's: it is used as it is, so it may not be 0 or 1."""
-    outside = (propensity <= 0) | (propensity >= 1)
-    if outside.any():
-        row = int(np.flatnonzero(outside)[0])
+    if not (propensity.min(initial=0.5) > 0 and propensity.max(initial=0.5) < 1):
+        row = int(np.flatnonzero(~((propensity > 0) & (propensity < 1)))[0])
         raise OrthocalError(
             f"`{name}` as given must lie strictly inside (0, 1); row {row} is {propensity[row]}. "
             "Drop such rows or give the true design probability."

@@ -21,9 +21,9 @@ def as_numbers(values: Any, name: str, n: int | None = None, *, first: int = 0) 
     if column.dtype.kind not in "fiub":
         column = _numbers_of(column, name, first)
     numbers = np.ascontiguousarray(column, dtype=np.float64)
-    require_finite(numbers, name, first)
+    largest = require_finite(numbers, name, first)
     if n is not None:  # all rows of something, not some of many
-        require_not_tiny(numbers, name)
+        require_not_tiny(largest, name)
     return numbers
 
 

@@ -19,7 +19,11 @@ from orthocal.observations import Observations
 
 def doubly_robust_mean(y: Floats, got: Booleans, pi: Floats, mu: Floats) -> Floats:
     r"""Pseudo-outcome of the mean outcome under one arm, :math:`\mu + \frac{1\{got\}}{\pi}(y - \mu)` (mathematics 3.1)."""
-    return mu + got / pi * (y - mu)
+    score = y - mu
+    score *= got  # in place: on many rows new memory costs as much as the arithmetic
+    score /= pi
+    score += mu
+    return score
 
 
 def pseudo_outcome(

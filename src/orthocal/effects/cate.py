@@ -97,7 +97,8 @@ class CATE:
         if not fitted.is_part:  # sums have no room for it
             residual = np.where(treated, observations.outcome - mu1, np.where(control, observations.outcome - mu0, 0.0))
             overlap = replace(overlap, residual=residual)
-        return QuadraticLoss(weight * chi, weight, weight, observations.groups, overlap)
+        chi *= weight
+        return QuadraticLoss(chi, weight, weight, observations.groups, overlap)
 
     def bounded(self, strength: float, side: str) -> BoundedCATE:
         """Return an end of the interval that unmeasured confounding of a strength allows."""

@@ -30,9 +30,14 @@ class Counts:
             return cls(rows, float(rows), True, 1.0, 1.0)
         if is_constant(weight):
             (each,) = weight[:1].tolist()
-            return cls(rows, each * rows, each == np.floor(each), each, each)
+            return cls.alike(each, rows)
         whole = bool((weight == np.floor(weight)).all())
         return cls(rows, float(weight.sum()), whole, float(weight.min()), float(weight.max()))
+
+    @classmethod
+    def alike(cls, each: float, rows: int) -> Counts:
+        """Of so many rows of one weight."""
+        return cls(rows, each * rows, each == np.floor(each), each, each)
 
     def merge(self, other: Counts) -> Counts:
         """Of both."""

@@ -55,11 +55,11 @@ class QuadraticLoss:
     def __post_init__(self) -> None:
         for name in ("numerator", "denominator"):
             object.__setattr__(self, name, one_column(getattr(self, name), name))
-            require_finite(getattr(self, name), name)
+            largest = require_finite(getattr(self, name), name)
         require_length(self.denominator, len(self.numerator), "denominator")
         if self.weight is None:
             counts = not self.is_ratio and self.denominator.min(initial=0.0) >= 0
-            require_not_tiny(self.denominator, "denominator")
+            require_not_tiny(largest, "denominator")
             require_comparable(np.abs(self.denominator), "denominator")
             object.__setattr__(self, "weight", self.denominator if counts else np.ones(len(self)))
 

@@ -19,6 +19,8 @@ if TYPE_CHECKING:
 
 AT_ONCE = 8
 """Summaries that are merged in one step."""
+BLOCK = 2**19
+"""Rows that are summed up together, at most: what is made of more is memory that is new for every chunk."""
 
 
 @dataclass(frozen=True)
@@ -98,8 +100,13 @@ class LocalTable:
         return list(self._answers(function, shared, parts))
 
     def merged(self, function: Callable[..., Any], merge: Callable[[Sequence[Any]], Any], *shared: Any) -> Any:
-        """Merge answers as they come, a few at a time."""
-        return merged_in_order(self._answers(function, shared, None), merge)
+        """Merge answers as they come, a few at a time; a chunk is summed up in blocks."""
+
+        def in_blocks(part: Any, name: str) -> Any:
+            starts = range(0, max(len(part), 1), BLOCK)
+            return merge([function(part.iloc[start : start + BLOCK], name, *shared) for start in starts])
+
+        return merged_in_order(self._answers(in_blocks, (), None), merge)
 
     def _answers(
         self, function: Callable[..., Any], shared: Sequence[Any], parts: Sequence[int] | None

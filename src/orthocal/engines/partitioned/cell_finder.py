@@ -15,6 +15,8 @@ MOST_STEPS = 8
 """Edges that a bucket may hold; where it holds more, predictions are searched for among the edges."""
 TAIL, TAIL_SHARE = 64, 2**-10
 """Edges at either end, and their share of all, beyond which there are no buckets: predictions far away would make them wide."""
+PAST = -1
+"""The cell of a prediction that has no bucket, until it is searched for."""
 AT_ONCE = 2**16
 """Predictions that are worked on together: what is made of them stays in the cache."""
 
@@ -28,9 +30,9 @@ class CellFinder:
     edges : array
         Inner edges.
     first : array of int32
-        The number of edges below each bucket; empty where buckets do not pay.
+        The number of edges below each bucket, and -1 at either end, for predictions beyond them; empty where buckets do not pay.
     low, scale : float
-        Where buckets begin, and how many there are in a unit of the prediction.
+        Where the place before the first bucket begins, and how many there are in a unit of the prediction.
     """
 
     edges: Floats
@@ -51,11 +53,12 @@ class CellFinder:
         if not np.isfinite(scale):
             return nothing
         # A prediction that rounding puts into the next bucket must still find its cell: the first is that of the one before.
-        starts = low + (np.arange(buckets + 2) - 1) / scale
+        starts = low + (np.arange(buckets + 2) - 2) / scale
         first = np.searchsorted(edges, starts, side="left").astype(np.int32)
         if np.diff(first).max() > MOST_STEPS:
             return nothing
-        return cls(edges, first[:-1], low, scale)
+        first[0] = first[-1] = PAST
+        return cls(edges, first, low - 1 / scale, scale)
 
     def __len__(self) -> int:
         return len(self.edges) + 1
@@ -72,11 +75,11 @@ class CellFinder:
     def _cells(self, prediction: Floats, upper: Floats) -> Integers:
         place = prediction - self.low
         place *= self.scale
-        beyond = np.flatnonzero((place < 0) | (place >= len(self.first) - 1))
-        place[beyond] = 0
-        cell = self.first[place.astype(np.int32)].astype(np.int64)
+        np.clip(place, 0, len(self.first) - 1, out=place)
+        cell = self.first.take(place.astype(np.int64)).astype(np.int64)
+        beyond = np.flatnonzero(cell == PAST)
         cell[beyond] = np.searchsorted(self.edges, prediction[beyond], side="left")
-        further = prediction > upper[cell]
+        further = prediction > upper.take(cell)
         cell += further
         rows = np.flatnonzero(further)
         while len(rows):

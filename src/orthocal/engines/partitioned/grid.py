@@ -13,7 +13,7 @@ from orthocal.arrays import Booleans, Floats, Integers, is_constant
 from orthocal.assessment.pieces import Packed, Piece
 from orthocal.assessment.sweeps import Question
 from orthocal.engines.partitioned.cell_finder import CellFinder
-from orthocal.engines.partitioned.grid_cells import PredictionEnds, are_several
+from orthocal.engines.partitioned.grid_cells import PredictionEnds, are_several, halves
 from orthocal.losses import Loss, QuadraticLoss, of_columns
 from orthocal.losses.counting import Counts
 
@@ -72,18 +72,18 @@ class MomentCells:
         """Of rows whose cells are known; by chance half of them are in the other half."""
         mass, weight = loss.denominator, loss.weight
         kind = MomentKind(float(mass[0]) if is_constant(mass) else None, weight is mass)
-        bits = np.random.default_rng(len(cell)).bytes(-(-len(cell) // 8))
+        alike = kind.mass is not None and kind.same
         place = cell * HALVES
-        place += np.unpackbits(np.frombuffer(bits, dtype=np.uint8))[: len(cell)]
-        column = {"r": loss.numerator - mass * prediction, "m": mass, "w": weight}
-        found = _moments(place, HALVES * (len(edges) + 1), column, prediction, kind.names)
+        place += halves(len(cell))
+        column = {"r": loss.numerator - (prediction if kind.mass == 1 else mass * prediction), "m": mass, "w": weight}
+        found = _moments(place, HALVES * (len(edges) + 1), column, prediction, kind)
         return cls(
             kind=kind,
             sums={name: values.reshape(-1, HALVES).T for name, values in found.items()},
             edges=edges,
             ends=PredictionEnds.of(prediction),
-            counts=Counts.of(weight, len(cell)),
-            least=float(mass.min()),
+            counts=Counts.alike(float(mass[0]), len(cell)) if alike else Counts.of(weight, len(cell)),
+            least=float(mass.min()) if kind.mass is None else kind.mass,
         )
 
     def without(self, cells: Booleans) -> MomentCells:
@@ -197,22 +197,21 @@ class MomentCells:
 
 
 def _moments(
-    place: Integers, places: int, column: dict[str, Floats], prediction: Floats, names: Sequence[str]
+    place: Integers, places: int, column: dict[str, Floats], prediction: Floats, kind: MomentKind
 ) -> dict[str, Floats]:
     """Sum products of columns, named by their letters, over cells and halves."""
 
     def sums(values: Floats | None) -> Floats:
         return np.bincount(place, values, places).astype(np.float64, copy=False)
 
-    each = float(column["w"][0]) if is_constant(column["w"]) else None
+    each = kind.mass if kind.same else None
     pulled = column["w"] * prediction if each is None else prediction
     found = {"": sums(None), "p": sums(pulled) * (1.0 if each is None else each)}
     products = dict(column)
-    if "r/m" in names:
+    if "r/m" in kind.names:
         found["r/m"] = sums(column["r"] ** 2 / np.where(column["m"] > 0, column["m"], np.inf))
-    for name in (
-        name for name in names[2:] if name != "r/m"
-    ):  # a product of three is one of two, made before, times one
+    # A product of three is one of two, made before, times one.
+    for name in (name for name in kind.names[2:] if name != "r/m"):
         if name not in products:
             products[name] = products[name[:-1]] * column[name[-1]]
         found[name] = sums(products[name])

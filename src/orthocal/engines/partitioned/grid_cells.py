@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import NamedTuple
 
 import numpy as np
 
-from orthocal.arrays import Booleans, Floats, is_constant
+from orthocal.arrays import Booleans, Floats, Integers, is_constant
 from orthocal.engines.partitioned.cell_finder import CellFinder
 from orthocal.losses import QuadraticLoss
 from orthocal.losses.counting import Counts
@@ -33,6 +34,15 @@ class PredictionEnds(NamedTuple):
     def merge(self, other: PredictionEnds) -> PredictionEnds:
         """Of both."""
         return PredictionEnds(min(self.low, other.low), max(self.high, other.high))
+
+
+@lru_cache(maxsize=2)
+def halves(rows: int) -> Integers:
+    """Return 0 or 1 for each row, by chance; the same for parts of as many rows, most of which are as long as each other."""
+    bits = np.random.default_rng(rows).bytes(-(-rows // 8))
+    found = np.unpackbits(np.frombuffer(bits, dtype=np.uint8))[:rows].astype(np.int64)
+    found.flags.writeable = False
+    return found
 
 
 def are_several(mean: Floats, upper: Floats) -> Booleans:
@@ -78,7 +88,7 @@ class GridCells:
 
         rows, total = sums(None), sums(n)
         if loss.weight is d and is_constant(d):  # then sums of masses only count rows
-            each, counts = float(d[0]), Counts.of(d, len(n))
+            each, counts = float(d[0]), Counts.alike(float(d[0]), len(n))
             mass = weight = each * rows
             squares = [sums(n * n), each * total, each**2 * rows] if bounded else []
         else:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -48,7 +49,7 @@ class Grid:
     brackets: Floats
     numbers: Integers
 
-    @property
+    @cached_property
     def covered(self) -> Booleans:
         """Which cells lie in a bracket: all of a cell does, or nothing."""
         upper = np.append(self.finder.edges, np.inf)
@@ -78,7 +79,7 @@ class VerdictSums:
     Parameters
     ----------
     cells : MomentCells
-        Of the rows outside the brackets.
+        Of all rows.
     inside : array of shape (4, rows)
         Predictions, numerators, denominators and weights of the rows inside.
     groups : dict of (str, label) to MomentCells
@@ -108,10 +109,10 @@ class VerdictSums:
             return self.cells
         order = np.argsort(self.inside[0])
         level, numerator, denominator, weight = (column[order] for column in self.inside)
-        same = self.cells.kind.same
+        same, cells = self.cells.kind.same, self.cells.without(grid.covered)
         loss = QuadraticLoss(numerator, denominator, denominator if same else weight)
         wanted = self.cells.counts.weight_at_edges(bins)[grid.numbers]
-        outside = self.cells.weight.sum(axis=0)
+        outside = cells.weight.sum(axis=0)
         found = []
         for reach, (low, high) in zip(wanted, grid.brackets, strict=True):
             first, last = np.searchsorted(level, [low, high], side="right")
@@ -121,7 +122,7 @@ class VerdictSums:
                 return None
             found.append(float(level[first + place]))
         finder = CellFinder.of(np.unique(np.append(grid.finder.edges, found)))
-        both = self.cells.moved(finder.edges).merge(MomentCells.of(level, loss, finder))
+        both = cells.moved(finder.edges).merge(MomentCells.of(level, loss, finder))
         return replace(both, counts=self.cells.counts, least=self.cells.least)
 
 
@@ -157,11 +158,11 @@ def _verdict_sums(part: Any, job: Job, map_: Map | None, grid: Grid, coarse: Cel
     prediction, loss = prediction_and_loss(part, job, map_)
     if not len(prediction):
         return None
-    covered, cell = grid.covered, grid.finder.cells(prediction)
-    kept = np.flatnonzero(covered[cell]) if covered.any() else np.empty(0, dtype=np.int64)
+    cell = grid.finder.cells(prediction)
+    kept = np.flatnonzero(grid.covered[cell]) if len(grid.brackets) else np.empty(0, dtype=np.int64)
     inside = np.array([column[kept] for column in (prediction, loss.numerator, loss.denominator, loss.weight)])
     return VerdictSums(
-        MomentCells.in_cells(cell, prediction, loss, grid.finder.edges).without(covered),
+        MomentCells.in_cells(cell, prediction, loss, grid.finder.edges),
         inside,
         dict(_cells_of_groups(part, job, prediction, loss, coarse)),
         summed_overlap_of(loss),

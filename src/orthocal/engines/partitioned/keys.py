@@ -26,7 +26,7 @@ def kind_of(column: Any) -> str | None:
     """Return what a column of a pandas frame holds; None where all is missing."""
     from pandas.api import types
 
-    if not column.notna().any():
+    if not (column.iloc[:1].notna().any() or column.notna().any()):
         return None
     if isinstance(column.dtype, types.CategoricalDtype):  # a category is a label, even when it looks like a number
         return TEXT

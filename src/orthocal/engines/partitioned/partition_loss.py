@@ -65,12 +65,18 @@ def observed(part: Any, roles: Roles, encoding: Encoding | None = None) -> Obser
     if roles.covariates:
         require_no_infinity(part, roles.covariates)
         X = encode(part[list(roles.covariates)], encoding)[0]
-    found = roles.of(part)
+    found = {role: None if column is None else unconverted(column) for role, column in roles.of(part).items()}
     observations = observe(X, found.pop("y"), **found)
     if roles.groups is None:
         return observations
     # Codes that mean the same cluster in every partition; their upper bits leave room to count bins beside them.
     return replace(observations, groups=(keys_of(part[[roles.groups]]) >> np.uint64(16)).astype(np.int64))
+
+
+def unconverted(column: Any) -> Any:
+    """Return a column as an array where nothing has to be converted: doubles, whole numbers and booleans."""
+    is_plain = isinstance(column.dtype, np.dtype) and (column.dtype == np.float64 or column.dtype.kind in "iub")
+    return column.to_numpy() if is_plain else column
 
 
 def require_no_infinity(part: Any, names: Sequence[str]) -> None:
@@ -119,7 +125,7 @@ def fitted_of(part: Any, observations: Observations, job: Job) -> Fitted:
 def known_of(name: str, value: Any, part: Any, job: Job) -> Any:
     """Return a nuisance that is given, of the rows of a partition."""
     if isinstance(value, str):
-        value = part[value]
+        value = unconverted(part[value])
     elif callable(value):
         value = value(part[list(job.roles.covariates)])
     known = known_value(name, value, len(part))

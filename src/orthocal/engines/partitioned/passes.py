@@ -12,6 +12,8 @@ from orthocal.engines.protocol import PartitionedTable
 from orthocal.errors import OrthocalError
 
 T = TypeVar("T")
+FIRST = 100
+"""Rows that are looked at first: mostly they say it already."""
 
 
 class PartitionWarning(UserWarning):
@@ -74,7 +76,7 @@ def _oddities(part: Any, name: str, shared: Sequence[Any]) -> tuple[str, ...]:
     if treatment not in part or len(part) < 2:
         return ()
     (first,) = part[treatment].iloc[:1].tolist()
-    if not (part[treatment] == first).all():
+    if any(not (some == first).all() for some in (part[treatment].iloc[:FIRST], part[treatment])):
         return ()
     return (f"{name} has one treatment value only, {first!r}. Check that none of its rows are missing.",)
 

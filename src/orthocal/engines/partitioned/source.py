@@ -13,7 +13,7 @@ from orthocal.arrays import Floats
 from orthocal.engines.partitioned.cell_finder import CellFinder
 from orthocal.engines.partitioned.grid_cells import CELLS, GridCells
 from orthocal.engines.partitioned.keys import keys_of, sampled
-from orthocal.engines.partitioned.partition_loss import Job, loss_of
+from orthocal.engines.partitioned.partition_loss import Job, loss_of, unconverted
 from orthocal.engines.partitioned.passes import each, reduced
 from orthocal.engines.partitioned.sketch import Sketch
 from orthocal.engines.partitioned.summaries import Bracketed, LineSums, Pairs
@@ -183,8 +183,10 @@ class Source:
 def _predicted(part: Any, job: Job, map_: Map | None) -> tuple[Floats, Floats | None]:
     """Predictions and weights of a partition; rows of weight 0 are left out."""
     roles = job.roles
-    prediction = as_numbers(part[roles.prediction], "prediction")
-    weight = None if roles.sample_weight is None else as_numbers(part[roles.sample_weight], "sample_weight")
+    prediction = as_numbers(unconverted(part[roles.prediction]), "prediction")
+    weight = (
+        None if roles.sample_weight is None else as_numbers(unconverted(part[roles.sample_weight]), "sample_weight")
+    )
     if weight is not None and not weight.all():
         prediction, weight = prediction[weight > 0], weight[weight > 0]
     return prediction if map_ is None else map_.predict(prediction), weight

@@ -84,9 +84,9 @@ def summed_overlap_of(loss: Loss) -> SummedOverlap | None:
         return None
     sums = {}
     for name, (got, propensity) in overlap.levels.items():
-        inverse = overlap.weight / propensity
-        inverse *= got
         rows = np.count_nonzero(got)
+        inverse = got / propensity
+        inverse *= overlap.weight
         sums[name] = np.array([rows, propensity.min(), propensity.max(), inverse.sum(), inverse @ inverse])
     few = overlap[np.arange(min(len(loss), SHOWN))]
     return SummedOverlap(
