@@ -131,6 +131,9 @@ def is_nearly_constant(ends: Floats) -> bool:
 
 MOST_ALIKE = 4
 """One row in so many may share its leading bits with another; where more do, all are sorted again."""
+KEYS, ROOM, LOOKED_AT = 2**32 - 1, 16, 1000
+"""Steps into which the range of some numbers is divided; how many of them a number must have to itself, by and large, for it to
+pay to sort by them; and how many numbers are looked at to see whether they have."""
 
 
 def packed_argsort(values: Floats) -> Integers:
@@ -139,11 +142,27 @@ def packed_argsort(values: Floats) -> Integers:
 
 
 def ordered(values: Floats) -> tuple[Integers, Floats]:
-    """Return (stable order, sorted numbers) of finite numbers by sorting whole ones: half the time of `argsort` at 10^7 rows.
+    """Return (stable order, sorted numbers) of finite numbers by sorting whole ones: in half the time of `argsort`, or less.
 
-    The leading bits of each number and its place are packed into one integer; the few rows whose leading bits agree, but whose
-    numbers do not come in order, are put in order after.
+    Numbers are put into some four thousand million steps of their range, which are sorted by their lower and by their upper half
+    (a radix sort). Where they crowd in a few of these, the leading bits of each number and its place are packed into one integer,
+    and those are sorted. The few rows that share a step, or leading bits, are put in order after.
     """
+    low, high = float(values.min()), float(values.max())
+    few = np.sort(values[:: max(len(values) // LOOKED_AT, 1)])
+    middle = float(few[3 * len(few) // 4] - few[len(few) // 4])
+    scale = KEYS / (high - low) if high > low else np.inf
+    if not (np.isfinite(scale) and middle * scale > ROOM * len(values)):
+        return _ordered_by_bits(values)
+    place = values - low
+    place *= scale
+    key = place.astype(np.uint32)
+    by_lower = np.argsort(key.astype(np.uint16), kind="stable")
+    order = by_lower.take(np.argsort((key >> np.uint32(16)).astype(np.uint16).take(by_lower), kind="stable"))
+    return _settled(values, order.astype(np.int64, copy=False), key.take(order))
+
+
+def _ordered_by_bits(values: Floats) -> tuple[Integers, Floats]:
     places = int(len(values) - 1).bit_length()
     packed = (values + 0.0).view(np.int64)  # adding 0 makes -0 a plain 0, with which it is tied
     packed ^= (packed >> 63) & np.int64(2**63 - 1)  # the order of integers is now that of the numbers
@@ -152,16 +171,21 @@ def ordered(values: Floats) -> tuple[Integers, Floats]:
     packed |= np.arange(len(values))
     packed.sort()
     order = packed & np.int64(2**places - 1)
-    level = values[order]
+    packed >>= places
+    return _settled(values, order, packed)
+
+
+def _settled(values: Floats, order: Integers, key: Any) -> tuple[Integers, Floats]:
+    """Put rows in order whose keys, which are sorted, agree."""
+    level = values.take(order)
     if is_sorted(level):
         return order, level
-    packed >>= places
-    alike = packed[1:] == packed[:-1]
+    alike = key[1:] == key[:-1]
     rows = np.flatnonzero(np.append(alike, False) | np.concatenate([[False], alike]))
     if len(rows) > len(values) // MOST_ALIKE:  # numbers that differ in their last digits only
         order = np.argsort(values, kind="stable").astype(np.int64, copy=False)
-        return order, values[order]
-    order[rows] = order[rows][np.lexsort((level[rows], packed[rows]))]
+        return order, values.take(order)
+    order[rows] = order[rows][np.lexsort((level[rows], key[rows]))]
     level[rows] = values[order[rows]]
     return order, level
 

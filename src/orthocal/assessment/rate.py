@@ -142,6 +142,9 @@ def _autoc_weights(top: Floats, bottom: Floats) -> Weighing:
     width = bottom - top
     t = width / bottom
     first, near = top == 0, t < NARROW  # L = -1 - t/2 + O(t^2); a weight can be lost beside those above it
+    if near.all():
+        as_point = -0.5 / bottom
+        return (1 - t) * (-1 - t / 2) - np.log(bottom), as_point, as_point
     safe = np.where(first | near, 0.5, t)
     log = np.where(near, -1 - t / 2, np.log1p(-safe) / safe)
     log[first] = -1.0

@@ -222,6 +222,13 @@ DISTRIBUTION = "distribution "
 """How columns of a conditional distribution begin: one for each level of its table."""
 
 
+def unchecked(loss: L, **columns: Any) -> L:
+    """Return the loss with other columns that need no check, as rows of its own do not."""
+    found = object.__new__(type(loss))
+    found.__dict__.update(loss.__dict__ | columns)
+    return found
+
+
 def columns_of(loss: Any) -> dict[str, Any]:
     """Return the arrays of a loss that have one entry per row; weights that are the masses are not repeated."""
     found = {field.name: getattr(loss, field.name) for field in fields(loss)}

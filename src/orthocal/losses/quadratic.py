@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Self
 
 import numpy as np
 
 from orthocal.arrays import Floats, Integers, RowIndex, one_column, taken
 from orthocal.errors import require_comparable, require_finite, require_length, require_not_tiny
-from orthocal.losses.protocol import Origin, Overlap
+from orthocal.losses.protocol import Origin, Overlap, unchecked
 
 
 @dataclass(frozen=True, eq=False)
@@ -66,17 +67,15 @@ class QuadraticLoss:
     def __len__(self) -> int:
         return len(self.numerator)
 
-    def __getitem__(self, rows: RowIndex) -> QuadraticLoss:
+    def __getitem__(self, rows: RowIndex) -> Self:
         denominator = taken(self.denominator, rows)
-        return QuadraticLoss(
-            self.numerator[rows],
-            denominator,
-            denominator if self.weight is self.denominator else self.weight[rows],
-            None if self.groups is None else self.groups[rows],
-            None if self.overlap is None else self.overlap[rows],
-            self.unit,
-            self.origin,
-            self.is_ratio,
+        return unchecked(
+            self,
+            numerator=self.numerator[rows],
+            denominator=denominator,
+            weight=denominator if self.weight is self.denominator else self.weight[rows],
+            groups=None if self.groups is None else self.groups[rows],
+            overlap=None if self.overlap is None else self.overlap[rows],
         )
 
     @property

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, fields, replace
-from typing import Any, Self
+from dataclasses import dataclass, field
+from typing import Self
 
 import numpy as np
 
 from orthocal.arrays import Floats, RowIndex
+from orthocal.losses.protocol import unchecked
 from orthocal.losses.quadratic import QuadraticLoss
 
 
@@ -24,9 +25,7 @@ class SummedQuadraticLoss(QuadraticLoss):
     squares: Floats = field(default_factory=lambda: np.empty((3, 0)))
 
     def __getitem__(self, rows: RowIndex) -> Self:
-        plain: Any = QuadraticLoss.__getitem__(self, rows)
-        known = {one.name: getattr(plain, one.name) for one in fields(plain)}
-        return replace(self, **known, squares=self.squares[:, rows])
+        return unchecked(super().__getitem__(rows), squares=self.squares[:, rows])
 
     def squared_scores(self, value: Floats) -> Floats:
         """Return the summed squares of the rows' derivatives at one number for each entry."""

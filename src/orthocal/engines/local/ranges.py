@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from threading import Lock
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -18,60 +19,94 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 
-class Spilled(NamedTuple):
-    """A chunk on disk, its rows by range.
+class Columns(NamedTuple):
+    """What a chunk writes of its rows.
 
     Parameters
     ----------
-    path : Path
+    values : dict of str to array
+        By column, rows in the order of their ranges; of labels their codes.
     starts : array
         Where each range begins.
-    kinds : dict of str to dtype
-        Of the columns in the file.
     labels : dict of str to array
         Of the columns that hold labels.
     same : dict of str to number
         Of the columns that hold one number only, such as weights where none were given: they are not written.
     """
 
-    path: Path
+    values: dict[str, Any]
     starts: Integers
-    kinds: dict[str, np.dtype[Any]]
     labels: dict[str, Any]
     same: dict[str, Any]
 
     @classmethod
-    def of(cls, table: Any, finder: CellFinder, path: Path) -> Spilled:
-        """Write a frame, its rows by range."""
+    def of(cls, table: Any, finder: CellFinder) -> Columns:
+        """Put the rows of a frame in the order of their ranges."""
         import pandas as pd
 
         place = finder.cells(table["prediction"].to_numpy())
         order = np.argsort(place.astype(np.uint16 if len(finder) <= 2**16 else np.int64), kind="stable")
         starts = np.concatenate([[0], np.cumsum(np.bincount(place, minlength=len(finder)))])
-        kinds, labels, same = {}, {}, {}
-        with path.open("wb") as file:
-            for name in table.columns:
-                values = table[name].to_numpy()
-                if values.dtype == object:  # labels of subgroups
-                    values, labels[name] = pd.factorize(values)
-                elif is_constant(values):
-                    same[name] = values[0]
-                    continue
-                kinds[name] = values.dtype
-                np.ascontiguousarray(values[order]).tofile(file)
-        return cls(path, starts, kinds, labels, same)
+        columns: dict[str, Any] = {}
+        labels, same = {}, {}
+        for name in table.columns:
+            values = table[name].to_numpy()
+            if values.dtype == object:  # labels of subgroups
+                values, labels[name] = pd.factorize(values)
+            elif is_constant(values):
+                same[name] = values[0]
+                continue
+            columns[name] = values.take(order)
+        return cls(columns, starts, labels, same)
 
-    def read(self, number: int) -> dict[str, Any]:
-        """Return the columns of one range."""
-        first, last, rows = int(self.starts[number]), int(self.starts[number + 1]), int(self.starts[-1])
-        found, before = {name: np.full(last - first, value) for name, value in self.same.items()}, 0
-        with self.path.open("rb") as file:
-            for name, kind in self.kinds.items():
-                file.seek(before + first * kind.itemsize)
-                values = np.fromfile(file, dtype=kind, count=last - first)
-                found[name] = self.labels[name][values] if name in self.labels else values
-                before += rows * kind.itemsize
+
+class Block(NamedTuple):
+    """Rows that one chunk has in a range, and where they begin in its file."""
+
+    chunk: int
+    start: int
+    rows: int
+    kinds: dict[str, np.dtype[Any]]
+    labels: dict[str, Any]
+    same: dict[str, Any]
+
+    def read(self, data: Any) -> dict[str, Any]:
+        """Return its columns, from the bytes of the file."""
+        found, start = {name: np.full(self.rows, value) for name, value in self.same.items()}, self.start
+        for name, kind in self.kinds.items():
+            values = data[start : start + self.rows * kind.itemsize].view(kind)
+            found[name] = self.labels[name][values] if name in self.labels else values
+            start += values.nbytes
         return found
+
+
+class RangeFile:
+    """The rows of one range on disk, as chunks bring them: threads write to it in turn."""
+
+    def __init__(self, path: Path) -> None:
+        self.path, self.lock = path, Lock()
+        self.blocks: list[Block] = []
+        self.size = 0
+
+    def add(self, chunk: int, columns: Columns, number: int) -> None:
+        """Write what a chunk has of the range of this number."""
+        rows = slice(int(columns.starts[number]), int(columns.starts[number + 1]))
+        if rows.start == rows.stop:
+            return
+        own = {name: values[rows] for name, values in columns.values.items()}
+        kinds = {name: values.dtype for name, values in own.items()}
+        with self.lock, self.path.open("ab") as file:
+            block = Block(chunk, self.size, rows.stop - rows.start, kinds, columns.labels, columns.same)
+            self.blocks.append(block)
+            for values in own.values():
+                self.size += file.write(memoryview(values).cast("B"))
+
+    def taken(self, names: Sequence[str]) -> dict[str, Any]:
+        """Return the columns, rows in the order of the chunks, and delete the file: what is written next takes its room."""
+        data = np.fromfile(self.path, dtype=np.uint8)
+        self.path.unlink()
+        found = [block.read(data) for block in sorted(self.blocks, key=lambda block: block.chunk)]
+        return {name: np.concatenate([part[name] for part in found]) for name in names}
 
 
 @dataclass(frozen=True, eq=False)
@@ -96,20 +131,25 @@ class LocalRanges:
         import pandas as pd
 
         scratch, finder = Scratch(), CellFinder.of(inner)
+        files = [RangeFile(scratch.folder / f"rows-{number}") for number in range(len(finder))]
 
-        def spill(numbered: tuple[int, Callable[[], Any]]) -> Spilled:
-            return Spilled.of(numbered[1](), finder, scratch.folder / f"chunk-{numbered[0]}")
+        def spill(numbered: tuple[int, Callable[[], Any]]) -> None:
+            chunk, table = numbered
+            columns = Columns.of(table(), finder)
+            for number in range(len(files)):
+                own = (number + chunk) % len(
+                    files
+                )  # threads begin with different ranges, and seldom wait for each other
+                files[own].add(chunk, columns, own)
 
         def gather(number: int) -> Stored:
-            found = [one.read(number) for one in spilled if one.starts[number + 1] > one.starts[number]]
-            columns = {name: np.concatenate([part[name] for part in found]) for name in empty.columns} if found else {}
-            table = pd.DataFrame(columns, copy=False) if found else empty
+            file = files[number]
+            table = pd.DataFrame(file.taken(empty.columns), copy=False) if file.blocks else empty
             return Stored.of(build(table), scratch.folder / f"range-{number}")
 
-        spilled = list(in_threads(spill, list(enumerate(tables)), workers))
-        stored = list(in_threads(gather, range(len(inner) + 1), workers))
-        for one in spilled:
-            one.path.unlink()
+        for _ in in_threads(spill, list(enumerate(tables)), workers):
+            pass
+        stored = list(in_threads(gather, range(len(files)), workers))
         return cls(stored, scratch, workers)
 
     def answers(self, function: Callable[..., Any], *shared: Any) -> list[Any]:

@@ -62,7 +62,7 @@ class Grid:
     def of(cls, sketch: Sketch, settings: Settings, slack: float, cells: int) -> Grid:
         """Cells of about equal weight, with the cost among their ends."""
         brackets = sketch.intervals(np.arange(1, settings.bins) / settings.bins, slack)
-        level = np.unique(sketch.level)
+        level = sketch.level[np.append(True, sketch.level[1:] > sketch.level[:-1])]
         inside = [level[(level > low) & (level <= high)] for low, high in brackets]
         few = [levels for levels in inside if len(levels) <= FEW_LEVELS]
         kept = np.array([len(levels) > FEW_LEVELS for levels in inside], dtype=bool)

@@ -27,8 +27,8 @@ SPREAD_ERRORS = 4.5
 """Standard errors of a quantile of the partitions that were looked at, within which that of all rows is sought.
 
 All rows inside are kept until the end; where a quantile lies outside, which is seen, another pass is made."""
-SPREAD = 8
-"""Partitions that a rough sketch looks at."""
+SPREAD, LOOKED_AT = 8, 2**20
+"""Partitions that a rough sketch looks at; and rows of each of them, one of every few that follow each other."""
 ROUGH_KEPT = 2**16
 """Predictions that the sketch of each of these keeps."""
 KEPT = 2**20
@@ -77,21 +77,28 @@ class Source:
         return reduced(self.predictions, _sketch, Sketch.merge, self.job, self.map, self.kept)
 
     @cached_property
-    def rough_sketch(self) -> Sketch:
-        """Of the predictions of a few partitions, spread over all; of all where those have no rows."""
-        found = each(self.predictions, _sketch, self.job, self.map, ROUGH_KEPT, parts=_spread(self.parts))
+    def _rough(self) -> tuple[Sketch | None, int]:
+        """Some rows of a few partitions, spread over all; and how many rows these have."""
+        found = each(self.predictions, _looked_at, self.job, self.map, parts=_spread(self.parts))
         few = [one for one in found if one is not None]
-        return reduce(Sketch.merge, few) if few else self.sketch
+        return reduce(Sketch.merge, [sketch for sketch, _ in few]) if few else None, sum(rows for _, rows in few)
+
+    @property
+    def rough_sketch(self) -> Sketch:
+        """Of some predictions of a few partitions; of all where those have no rows."""
+        return self._rough[0] or self.sketch
 
     @property
     def is_rough(self) -> bool:
-        """Whether the rough sketch is not that of all partitions."""
-        return len(_spread(self.parts)) < self.parts
+        """Whether the rough sketch is not that of all rows."""
+        sketch, rows = self._rough
+        return sketch is not None and (len(_spread(self.parts)) < self.parts or sketch.counts.rows < rows)
 
     @property
     def about_rows(self) -> float:
         """How many rows there are, judging by the partitions that were looked at."""
-        return self.rough_sketch.counts.rows * self.parts / len(_spread(self.parts))
+        sketch, rows = self._rough
+        return self.sketch.counts.rows if sketch is None else rows * self.parts / len(_spread(self.parts))
 
     def rough_then_whole(self, errors: float) -> Iterator[tuple[Sketch, float]]:
         """Yield the sketch of a few partitions, then that of all, each with how far off a share of the weight can be."""
@@ -195,6 +202,17 @@ def _predicted(part: Any, job: Job, map_: Map | None) -> tuple[Floats, Floats | 
 def _sketch(part: Any, job: Job, map_: Map | None, keep: int) -> Sketch | None:
     prediction, weight = _predicted(part, job, map_)
     return Sketch.of(prediction, weight, keep) if len(prediction) else None
+
+
+def _looked_at(part: Any, job: Job, map_: Map | None) -> tuple[Sketch, int] | None:
+    """Sketch of some rows, one drawn of every few that follow each other; and how many there are."""
+    prediction, weight = _predicted(part, job, map_)
+    if not len(prediction):
+        return None
+    few = max(len(prediction) // LOOKED_AT, 1)
+    rows = np.arange(0, len(prediction) - few + 1, few)
+    rows += np.random.default_rng(job.seed).integers(few, size=len(rows))
+    return Sketch.of(prediction[rows], None if weight is None else weight[rows], ROUGH_KEPT), len(prediction)
 
 
 def prediction_and_loss(part: Any, job: Job, map_: Map | None) -> tuple[Floats, Any]:
