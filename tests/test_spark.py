@@ -141,7 +141,7 @@ def test_a_table_does_what_a_partitioned_table_must(trial, monkeypatch):
     assert table.calls(lambda one, other, more: one + other + more, [(1, 2), (3, 4)], 10) == [13, 17]
     before = spark.sparkContext._jsc.getPersistentRDDs().size()
     ranges_of = table.ranges(
-        lambda part, name: pd.DataFrame({"prediction": part["a.tau"]}),
+        lambda part, name: (pd.DataFrame({"prediction": part["a.tau"]}), name),
         lambda held: np.sort(held.prediction.to_numpy()),
         np.array([0.0, 1.0, 1e6]),
         pd.DataFrame({"prediction": []}),
@@ -156,6 +156,7 @@ def test_a_table_does_what_a_partitioned_table_must(trial, monkeypatch):
         (2, ((tau > 1) & (tau < 2)).sum()),
         (3, 0),
     ]
+    assert ranges_of.notes == list(table.names)
     assert spark.sparkContext._jsc.getPersistentRDDs().size() == before + 1
     del ranges_of
     gc.collect()

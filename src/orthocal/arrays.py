@@ -13,6 +13,7 @@ from orthocal.formats import shown
 
 Floats: TypeAlias = npt.NDArray[np.float64]
 Integers: TypeAlias = npt.NDArray[np.int64]
+Keys: TypeAlias = npt.NDArray[np.uint32]
 Booleans: TypeAlias = npt.NDArray[np.bool_]
 Labels: TypeAlias = npt.NDArray[Any]
 """Values that are only compared: treatments, clusters."""
@@ -101,17 +102,23 @@ def is_sorted(values: Floats) -> bool:
 
 def sorting_order(values: Floats) -> RowIndex:
     """Return what sorts the values: an index, or the trivial slice where they are sorted already. Ties keep their order."""
+    return sorting_order_and_sorted(values)[0]
+
+
+def sorting_order_and_sorted(values: Floats) -> tuple[RowIndex, Floats]:
+    """Return what sorts the values, as `sorting_order` does, and the sorted values."""
     if is_sorted(values):
-        return slice(None)
-    return (
-        packed_argsort(values) if len(values) > MANY else np.argsort(values, kind="stable").astype(np.int64, copy=False)
-    )
+        return slice(None), values
+    if len(values) > MANY:
+        return ordered(values)
+    order = np.argsort(values, kind="stable").astype(np.int64, copy=False)
+    return order, values[order]
 
 
 def taken(values: Floats, rows: RowIndex) -> Floats:
     """Return the values of some rows; where all are the same number, without looking each of them up in memory."""
-    if isinstance(rows, np.ndarray) and rows.dtype.kind == "i" and len(rows) > MANY and is_constant(values):
-        return np.full(len(rows), values[0])
+    if isinstance(rows, np.ndarray) and rows.dtype.kind == "i" and len(rows) > MANY:
+        return np.full(len(rows), values[0]) if is_constant(values) else values.take(rows)
     return values[rows]
 
 
@@ -131,6 +138,8 @@ def is_nearly_constant(ends: Floats) -> bool:
 
 MOST_ALIKE = 4
 """One row in so many may share its leading bits with another; where more do, all are sorted again."""
+PART_BITS, FEWEST_BITS = 16, 5
+"""Rows that are sorted as a part by themselves, and parts for which that pays, as powers of two."""
 KEYS, ROOM, LOOKED_AT = 2**32 - 1, 16, 1000
 """Steps into which the range of some numbers is divided; how many of them a number must have to itself, by and large, for it to
 pay to sort by them; and how many numbers are looked at to see whether they have."""
@@ -157,9 +166,34 @@ def ordered(values: Floats) -> tuple[Integers, Floats]:
     place = values - low
     place *= scale
     key = place.astype(np.uint32)
+    order, key, level = _in_order(key, values)
+    return (order, level) if is_sorted(level) else _settled(values, order, level, key)
+
+
+def _in_order(key: Keys, values: Floats) -> tuple[Integers, Keys, Floats]:
+    """Return (stable order, sorted keys, values in that order) by a radix sort: of many first by the leading bits, then in parts.
+
+    Parts fit the cache, and so do the places that are looked up in them: that halves the time.
+    """
+    bits = min(len(key).bit_length() - PART_BITS, 8)
+    if bits < FEWEST_BITS:
+        order = _by_halves(key)
+        return order, key.take(order), values.take(order)
+    leading = (key >> np.uint32(32 - bits)).astype(np.uint8)
+    order = np.argsort(leading, kind="stable").astype(np.int64, copy=False)
+    key, level = key.take(order), values.take(order)
+    ends = np.cumsum(np.bincount(leading, minlength=2**bits)).tolist()
+    for part in map(slice, [0, *ends[:-1]], ends):
+        own = _by_halves(key[part])
+        order[part], key[part], level[part] = order[part].take(own), key[part].take(own), level[part].take(own)
+    return order, key, level
+
+
+def _by_halves(key: Keys) -> Integers:
+    """Return the stable order of whole numbers of 32 bits: by the lower half, then by the upper one."""
     by_lower = np.argsort(key.astype(np.uint16), kind="stable")
-    order = by_lower.take(np.argsort((key >> np.uint32(16)).astype(np.uint16).take(by_lower), kind="stable"))
-    return _settled(values, order.astype(np.int64, copy=False), key.take(order))
+    upper = (key >> np.uint32(16)).astype(np.uint16).take(by_lower)
+    return by_lower.take(np.argsort(upper, kind="stable")).astype(np.int64, copy=False)
 
 
 def _ordered_by_bits(values: Floats) -> tuple[Integers, Floats]:
@@ -171,20 +205,19 @@ def _ordered_by_bits(values: Floats) -> tuple[Integers, Floats]:
     packed |= np.arange(len(values))
     packed.sort()
     order = packed & np.int64(2**places - 1)
-    packed >>= places
-    return _settled(values, order, packed)
-
-
-def _settled(values: Floats, order: Integers, key: Any) -> tuple[Integers, Floats]:
-    """Put rows in order whose keys, which are sorted, agree."""
     level = values.take(order)
-    if is_sorted(level):
-        return order, level
-    alike = key[1:] == key[:-1]
-    rows = np.flatnonzero(np.append(alike, False) | np.concatenate([[False], alike]))
-    if len(rows) > len(values) // MOST_ALIKE:  # numbers that differ in their last digits only
+    return (order, level) if is_sorted(level) else _settled(values, order, level, packed >> places)
+
+
+def _settled(values: Floats, order: Integers, level: Floats, key: Any) -> tuple[Integers, Floats]:
+    """Put rows in order that share a key, which are sorted, with one that they should come before."""
+    falls = np.unique(key[np.flatnonzero(level[1:] < level[:-1])])
+    first, end = (np.searchsorted(key, falls, side=side) for side in ("left", "right"))
+    sizes = end - first
+    if sizes.sum() > len(values) // MOST_ALIKE:  # numbers that differ in their last digits only
         order = np.argsort(values, kind="stable").astype(np.int64, copy=False)
         return order, values.take(order)
+    rows = np.repeat(end - np.cumsum(sizes), sizes) + np.arange(sizes.sum())
     order[rows] = order[rows][np.lexsort((level[rows], key[rows]))]
     level[rows] = values[order[rows]]
     return order, level

@@ -164,9 +164,9 @@ def assess_rows(prediction: Any, loss: Loss, settings: Settings) -> Assessment:
     by = {name: as_groups(values, f"by[{name!r}]", len(loss))[loss.weight > 0] for name, values in settings.by.items()}
     prediction, loss = rows_that_count(every, loss)
     overlap, scale, loss = loss.overlap, scale_of(loss.overlap), without_overlap(loss)
-    order = settled_order(prediction, loss)  # sorted once, for all that follows
+    order, prediction = settled_order(prediction, loss)  # sorted once, for all that follows
     if not isinstance(order, slice):
-        prediction, loss, by = prediction[order], loss[order], {name: values[order] for name, values in by.items()}
+        loss, by = loss[order], {name: values[order] for name, values in by.items()}
         scale = None if scale is None else scale.of(order)
     del order
     loss = loss.at(prediction)

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from orthocal.arrays import Floats, Integers, RowIndex, sorting_order
+from orthocal.arrays import Floats, Integers, RowIndex, sorting_order_and_sorted
 from orthocal.assessment.pieces import Piece, Runs
 from orthocal.assessment.sweeps import Stage, pair_codes, piece_ends
 from orthocal.calibrators.left_out import value_columns
@@ -20,15 +20,15 @@ AT_ONCE = 2**16
 """Rows whose ties are put in order at once, so that no more memory is needed than for these."""
 
 
-def settled_order(prediction: Floats, loss: Loss) -> RowIndex:
-    """Return what sorts the predictions; tied rows stand in an order drawn by what their losses hold, not as they came.
+def settled_order(prediction: Floats, loss: Loss) -> tuple[RowIndex, Floats]:
+    """Return what sorts the predictions, and the sorted predictions.
 
-    Where halves of the rows judge each other it matters which of them are tied neighbours.
+    Tied rows stand in an order drawn by what their losses hold, not as they came: where halves of the rows judge each other it
+    matters which of them are tied neighbours.
     """
-    order = sorting_order(prediction)
-    level = prediction[order]
+    order, level = sorting_order_and_sorted(prediction)
     if not (level[1:] == level[:-1]).any():
-        return order
+        return order, level
     rows = np.arange(len(level))[order]
     columns = value_columns(prediction, loss)
     ends = piece_ends(level, AT_ONCE)
@@ -38,7 +38,7 @@ def settled_order(prediction: Floats, loss: Loss) -> RowIndex:
             own = rows[start:end]
             contents = hashed_ranks([column[own] for column in columns])
             rows[start:end] = own[drawn_within(np.append(0, np.cumsum(rises)), contents, 0, VALIDATION)]
-    return rows
+    return rows, level
 
 
 LEAST_SHARE = 0.25

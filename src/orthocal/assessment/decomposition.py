@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from functools import partial, singledispatch
 from typing import Any, NamedTuple
 
@@ -10,7 +11,7 @@ import numpy as np
 from orthocal.arrays import Booleans, Floats, Integers, RowIndex
 from orthocal.assessment.bin_table import minimisers
 from orthocal.assessment.parts import Decomposition
-from orthocal.assessment.pieces import Piece
+from orthocal.assessment.pieces import Piece, Runs
 from orthocal.assessment.sweeps import Rows, SortedRows, Stage, answer, cluster_codes, count_rows
 from orthocal.folds import assign_folds
 from orthocal.losses import Loss, QuadraticLoss, joined
@@ -48,7 +49,7 @@ def _least_mass(piece: Piece) -> float:
 
 def _mean_loss(piece: Piece, whole: bool) -> Floats:
     """Question: weight, and loss of the prediction."""
-    return np.array([piece.sum(piece.loss.weight), piece.sum(losses(piece.loss, piece.prediction, whole=whole))])
+    return _with_weight(piece, [piece.prediction], whole=whole)
 
 
 class Halves(NamedTuple):
@@ -173,23 +174,33 @@ def _blocks(piece: Piece, halves: Halves, rows: int | None) -> list[Blocks]:
 
 def _mean_losses(piece: Piece, halves: Halves, maps: list[Recalibrated], whole: bool) -> Floats:
     """Question: weight, and losses of the prediction, and of the other half's map and constant."""
-    prediction = piece.prediction
     recalibrated, constant = np.empty(len(piece)), np.empty(len(piece))
     for own, other in zip(halves.of(piece), reversed(maps), strict=True):
-        recalibrated[own] = other.map.predict(prediction[own])
+        runs = Runs(
+            piece.prediction[own], other.map.edges
+        )  # sorted, so that few edges are searched for among many rows
+        recalibrated[own] = runs.spread(other.map.values)
         constant[own] = other.constant
-    judged = [(piece.loss, prediction), *((piece.loss.at(v), v) for v in (recalibrated, constant))]
-    return np.array([piece.sum(piece.loss.weight), *(piece.sum(losses(loss, v, whole=whole)) for loss, v in judged)])
+    return _with_weight(piece, [piece.prediction, recalibrated, constant], whole=whole)
+
+
+def _with_weight(piece: Piece, values: Sequence[Floats], *, whole: bool) -> Floats:
+    return np.array([piece.sum(piece.loss.weight), *losses(piece.loss, piece, values, whole=whole)])
 
 
 @singledispatch
-def losses(loss: Loss, v: Floats, *, whole: bool) -> Floats:
-    """Loss of each row at its own number."""
+def losses(loss: Loss, piece: Piece, values: Sequence[Floats], *, whole: bool) -> list[float]:
+    """Sums of the rows' losses at the prediction, which is the first, and at other numbers, each taken where it judges."""
     del whole
-    return loss.value(v)
+    first, *others = values
+    return [piece.sum(loss.value(first)), *(piece.sum(loss.at(value).value(value)) for value in others)]
 
 
 @losses.register(QuadraticLoss)
-def _(loss: QuadraticLoss, v: Floats, *, whole: bool) -> Floats:
+def _(loss: QuadraticLoss, piece: Piece, values: Sequence[Floats], *, whole: bool) -> list[float]:
     """With the constant n^2 / 2d that the loss leaves out, where no d is 0 or less: half the squared distance from the target."""
-    return 0.5 * loss.denominator * (v - loss.target) ** 2 if whole else loss.value(v)
+    if not whole:
+        return [piece.sum(loss.value(value)) for value in values]
+    target, mass = loss.target, loss.denominator
+    away = (value - target for value in values)
+    return [0.5 * piece.dot(one * mass, one) for one in away]

@@ -13,7 +13,7 @@ from scipy.stats import t as t_distribution
 from orthocal.arrays import Floats, Integers, is_nearly_constant
 from orthocal.assessment.parts import Coefficient, LinearPredictor, TestResult
 from orthocal.assessment.pieces import Piece
-from orthocal.assessment.sweeps import Question, Rows, Stage, cluster_sums, count_effective, merged
+from orthocal.assessment.sweeps import Rows, Stage, cluster_sums, count_effective, merged
 from orthocal.calibrators.skewness import FEW_UNITS
 
 ROUNDING = 1e-12
@@ -179,14 +179,15 @@ def _over_rows(scale: Scale) -> Stage[Fit]:
     return Fit(coefficient, (count - 1) / count * (inverse @ meat @ inverse), smallest, partial(_powers_of_rows, moved))
 
 
-def _powers_of_rows(moved: Question, direction: Floats) -> Stage[tuple[float, float]]:
+def _powers_of_rows(moved: Callable[..., Floats], direction: Floats) -> Stage[tuple[float, float]]:
     cubes, squares = np.sum((yield partial(_powers_in_piece, moved=moved, direction=direction)), axis=0)
     return float(cubes), float(squares)
 
 
-def _powers_in_piece(piece: Piece, moved: Question, direction: Floats) -> Floats:
-    own = direction @ moved(piece)
-    return np.array([piece.dot(own, own**2), piece.dot(own, own)])
+def _powers_in_piece(piece: Piece, moved: Callable[..., Floats], direction: Floats) -> Floats:
+    own = moved(piece, direction=direction)
+    square = own * own
+    return np.array([piece.dot(own, square), piece.sum(square)])
 
 
 def is_spread(mass: float, first: float, second: float) -> bool:
@@ -204,11 +205,12 @@ def _moments(piece: Piece, scale: Scale) -> Floats:
     return np.array([piece.rows, *(piece.sum(column) for column in _columns(piece, scale))])
 
 
-def _moved(piece: Piece, scale: Scale, inverse: Floats, coefficient: Floats) -> Floats:
-    """What each row contributes to the coefficients."""
+def _moved(piece: Piece, scale: Scale, inverse: Floats, coefficient: Floats, direction: Floats) -> Floats:
+    """What each row contributes to the coefficients, in a direction."""
     x, mass = scale.of(piece.prediction), piece.loss.mass
     own = (piece.residual - mass * (coefficient[0] + coefficient[1] * x)) / _left(mass, x, inverse)
-    return np.asarray(inverse @ np.array([own, own * x]))
+    one, two = direction @ inverse
+    return np.asarray(own * (one + two * x))
 
 
 def _left(mass: Floats, x: Floats, inverse: Floats) -> Floats:

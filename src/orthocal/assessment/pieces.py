@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 
@@ -93,10 +94,15 @@ class Piece:
         """Return a sum of products over rows."""
         return float(self.each(one) @ other)
 
-    @property
+    @cached_property
     def residual(self) -> Floats:
         """Minus the derivative of the loss at the prediction."""
         return -self.loss.derivative(self.prediction)
+
+    @cached_property
+    def is_tied(self) -> bool:
+        """Whether any two entries have the same prediction."""
+        return bool((self.prediction[1:] == self.prediction[:-1]).any())
 
 
 class Runs:
@@ -123,7 +129,9 @@ class Runs:
         return total
 
     def spread(self, by_bin: Floats) -> Floats:
-        """Each row's own of what is known of its bin."""
+        """Each row's own of what is known of its bin; where there is one bin only, a view of it."""
+        if len(self._starts) == 1:
+            return np.broadcast_to(by_bin[self._some], int(self.entries.sum()))
         return np.repeat(by_bin, self.entries)
 
     @property

@@ -85,15 +85,16 @@ def _level_ends(prediction: Floats) -> Integers:
 
 def _walk(piece: Piece) -> Walk:
     """Summary: the walk of the piece."""
-    residual, last = piece.residual, _level_ends(piece.prediction)
+    residual = piece.residual
     path = np.cumsum(piece.each(residual))
     total = float(path[-1])
-    if len(last) == len(piece) and piece.packed is None:
+    if not piece.is_tied and piece.packed is None:
         jump = np.diff(residual)
         ends = (Level(float(residual[0]), 0.0), Level(float(residual[-1]), 0.0))
         return Walk(len(piece), len(piece), total, float(path.min()), float(path.max()), float(jump @ jump), *ends)
     # Over the orders of k tied rows, neighbours among them have a mean squared difference of 2 S / (k - 1), S the sum of squares
     # about their mean; there are k - 1 pairs, so 2 S. Neighbours of two levels add their means' distance and both variances.
+    last = _level_ends(piece.prediction)
     starts, entries = np.concatenate([[0], last[:-1] + 1]), np.diff(last, prepend=-1)
     size = entries if piece.packed is None else np.add.reduceat(piece.packed.count, starts)
     mean = np.add.reduceat(piece.each(residual), starts) / size

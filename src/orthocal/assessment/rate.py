@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from functools import partial, singledispatch
-from typing import Any, NamedTuple, TypeAlias
+from typing import Any, NamedTuple
 
 import numpy as np
 from scipy.stats import norm
 
-from orthocal.arrays import Floats, Integers
+from orthocal.arrays import Floats, Integers, is_constant
 from orthocal.assessment.parts import Coefficient, Rate
 from orthocal.assessment.pieces import Piece
 from orthocal.assessment.sweeps import Stage, cluster_sums, merged
@@ -103,14 +103,24 @@ class Ranked(NamedTuple):
 
 
 def _ranked(piece: Piece, ranking: Ranking) -> Ranked:
-    starts = np.concatenate([[0], np.flatnonzero(piece.prediction[1:] != piece.prediction[:-1]) + 1])
-    tied = len(starts) < len(piece)
-    columns = [piece.loss.weight, _gain(piece, ranking), piece.loss.mass]
-    columns = [piece.each(column) for column in columns]
-    weight, gain, mass = (np.add.reduceat(c, starts) for c in columns) if tied else columns
-    above = ranking.held[piece.number + 1] + np.append(np.cumsum(weight[::-1])[::-1], 0.0)
-    share = above / ranking.held[0]  # a block takes (what is above it, that and itself]
-    return Ranked(share[1:], share[:-1], gain, mass, np.diff(starts, append=len(piece)) if tied else None)
+    columns = [piece.each(column) for column in (piece.loss.weight, _gain(piece, ranking), piece.loss.mass)]
+    size = None
+    if piece.is_tied:
+        starts = np.concatenate([[0], np.flatnonzero(piece.prediction[1:] != piece.prediction[:-1]) + 1])
+        columns = [np.add.reduceat(column, starts) for column in columns]
+        size = np.diff(starts, append=len(piece))
+    weight, gain, mass = columns
+    share = _from_the_end(weight)
+    share += ranking.held[piece.number + 1]
+    share /= ranking.held[0]  # a block takes (what is above it, that and itself]
+    return Ranked(share[1:], share[:-1], gain, mass, size)
+
+
+def _from_the_end(weight: Floats) -> Floats:
+    """Sums of the weights from each entry to the last, and 0: of equal ones without adding them up one by one."""
+    if is_constant(weight):
+        return float(weight[0]) * np.arange(len(weight), -1.0, -1.0)
+    return np.append(np.cumsum(weight[::-1])[::-1], 0.0)
 
 
 def _gain(piece: Piece, ranking: Ranking) -> Floats:
@@ -125,12 +135,21 @@ def _sums(piece: Piece) -> tuple[float, float, float]:
     return piece.sum(loss.weight), piece.sum(loss.numerator), piece.sum(loss.denominator)
 
 
-Weighing: TypeAlias = "tuple[Floats, Floats, Floats]"
-"""A block's weight, and its derivatives in the block's top and bottom."""
+class Weighing(NamedTuple):
+    """The weights of blocks, and how they change as shares (a, b] do.
+
+    `pull` is for a and b moving together, `by_top` for a alone, and `lean` for both growing in proportion: then AUTOC's weight
+    falls by one, as -log u does, and Qini's by the middle of (a, b].
+    """
+
+    weight: Floats
+    pull: Floats | float
+    by_top: Floats | float
+    lean: Floats | float
 
 
-NARROW = 1e-6
-"""Shares of a block below which its weights are taken from a series: the quotients would lose their digits, or be 0/0."""
+NARROW = 1e-5
+"""Shares of a block below which its weight is that of its middle: t^2 / 24 is lost, and quotients would lose more, or be 0/0."""
 
 
 def _autoc_weights(top: Floats, bottom: Floats) -> Weighing:
@@ -139,25 +158,27 @@ def _autoc_weights(top: Floats, bottom: Floats) -> Weighing:
     By d/du (-u log u) = -log u - 1 the mean is (a log a - b log b) / (b - a), with derivatives (1 + L) / (b - a) in a and
     -(1 + (1 - t) L) / (b - a) in b. The top of the first block never moves, so it needs no derivative; L is infinite there.
     """
-    width = bottom - top
+    middle, width = (top + bottom) / 2, bottom - top
+    # As t goes to 0 both derivatives tend to -1 / 2b, half of d(-log u)/du: the block moves as a point.
+    if width.max() < NARROW * bottom[-1]:  # the last block is the first of the ranking, whose share ends lowest
+        pull = -1 / middle
+        return Weighing(-1 - np.log(middle), pull, pull / 2, -1.0)
     t = width / bottom
-    first, near = top == 0, t < NARROW  # L = -1 - t/2 + O(t^2); a weight can be lost beside those above it
-    if near.all():
-        as_point = -0.5 / bottom
-        return (1 - t) * (-1 - t / 2) - np.log(bottom), as_point, as_point
+    first, near = top == 0, t < NARROW
     safe = np.where(first | near, 0.5, t)
-    log = np.where(near, -1 - t / 2, np.log1p(-safe) / safe)
+    log = np.log1p(-safe) / safe
     log[first] = -1.0
     shrunk, divisor = (1 - t) * log, np.where(near, 1.0, width)
-    # As t goes to 0 both derivatives tend to -1 / 2b, half of d(-log u)/du: the block moves as a point.
-    by_top = np.where(near, -0.5 / bottom, (1 + log) / divisor)
-    return shrunk - np.log(bottom), by_top, np.where(near, -0.5 / bottom, -(1 + shrunk) / divisor)
+    by_top = np.where(near, -0.5 / middle, (1 + log) / divisor)
+    by_bottom = np.where(near, -0.5 / middle, -(1 + shrunk) / divisor)
+    weight = np.where(near, -1 - np.log(middle), shrunk - np.log(bottom))
+    return Weighing(weight, by_top + by_bottom, by_top, -1.0)
 
 
 def _qini_weights(top: Floats, bottom: Floats) -> Weighing:
     """Mean of 1/2 - u over (a, b]."""
-    half = np.full(len(top), -0.5)
-    return 0.5 - (top + bottom) / 2, half, half
+    middle = (top + bottom) / 2
+    return Weighing(0.5 - middle, -1.0, -0.5, -middle)
 
 
 MEASURES = (_autoc_weights, _qini_weights)
@@ -168,25 +189,32 @@ def _rank_sums(piece: Piece, ranking: Ranking) -> list[tuple[float, ...]]:
     top, bottom, gain, mass, _ = _ranked(piece, ranking)
     found: list[tuple[float, ...]] = []
     for measure in MEASURES:
-        weight, by_top, by_bottom = measure(top, bottom)
+        weight, pull, _, lean = measure(top, bottom)
         # A row's weight is in the divisor of all shares: a and b fall in proportion to themselves.
-        lean = float(gain @ (by_top * top + by_bottom * bottom))
-        found.append((float(weight @ gain), float(weight @ mass), lean, float(gain @ (by_top + by_bottom))))
+        sums = float((gain * lean).sum()), float((gain * pull).sum())
+        found.append((float(weight @ gain), float(weight @ mass), *sums))
     return found
 
 
 def _influences(piece: Piece, moves: Moves) -> list[Floats]:
     """A row counts by its own weight and gain, by the mass it adds, and by moving the ranks of those below it and beside it."""
-    ranked, gain = _ranked(piece, moves.ranking), _gain(piece, moves.ranking)
+    ranked = _ranked(piece, moves.ranking)
+    is_plain = ranked.size is None and piece.packed is None
+    gain = ranked.gain if is_plain else _gain(piece, moves.ranking)
     own = piece.loss.weight / moves.ranking.held[0]
     found = []
     for j, measure in enumerate(MEASURES):
-        weight, by_top, by_bottom = measure(ranked.top, ranked.bottom)
+        weight, pull, by_top, _ = measure(ranked.top, ranked.bottom)
         # A row moves bottoms of blocks up to its own (predictions at most its own), and tops of those below it.
-        pulled = moves.below[piece.number, j] + np.cumsum(ranked.gain * (by_top + by_bottom)) - ranked.gain * by_top
+        pulled = np.cumsum(ranked.gain * pull)
+        pulled -= ranked.gain * by_top
+        pulled += moves.below[piece.number, j] - moves.lean[j]
         # The row's own gain, less its pull on the average effect, less its mass in the divisor of T.
-        direct = ranked.rows(weight - moves.weighed[j]) * gain - moves.value[j] * piece.loss.mass
-        found.append(direct + own * ranked.rows(pulled - moves.lean[j]))
+        weight -= moves.weighed[j]
+        influence = ranked.rows(weight) * gain
+        influence -= moves.value[j] * piece.loss.mass
+        influence += own * ranked.rows(pulled)
+        found.append(influence)
     return found
 
 

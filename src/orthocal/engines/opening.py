@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 from orthocal.engines.protocol import PartitionedTable
+from orthocal.engines.room import memory
 
 
 def _of_dask(data: Any) -> PartitionedTable | None:
@@ -63,17 +63,6 @@ def why_local(data: str | Path) -> str:
 
 SHARE = 0.25
 """Of the memory, beyond which files are read in chunks."""
-
-
-def memory() -> int:
-    """Return the bytes of memory that this process may use: of the machine, or of the container it runs in."""
-    known = "SC_PHYS_PAGES" in getattr(os, "sysconf_names", {})  # not on Windows
-    whole = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") if known else 2**33
-    limit = Path("/sys/fs/cgroup/memory.max")
-    try:
-        return min(whole, int(limit.read_text(encoding="utf-8")))
-    except (OSError, ValueError):  # no container, or no limit
-        return whole
 
 
 def _already(data: Any) -> PartitionedTable | None:

@@ -168,6 +168,11 @@ class Engine(Protocol):
 class SortedRanges(Protocol):
     """Rows by ranges of the prediction, lowest first, each range an object that stays where it was made."""
 
+    @property
+    def notes(self) -> Sequence[Any]:
+        """What the partitions noted when their rows were moved, in order."""
+        ...
+
     def answers(self, function: Callable[..., Any], *shared: Any) -> list[Any]:
         """Return ``function(range, number, *shared)`` of every range, in order."""
         ...
@@ -234,7 +239,8 @@ class PartitionedTable(Protocol):
         Parameters
         ----------
         function : callable
-            ``function(partition, name, *shared)`` gives a frame of numbers and labels, with a column ``prediction``.
+            ``function(partition, name, *shared)`` gives a frame of numbers and labels, with a column ``prediction``, and a
+            note on the partition.
         build : callable
             ``build(frame, *shared)`` makes a range of the rows that arrive, in whatever order.
         inner : array

@@ -71,7 +71,7 @@ class QuadraticLoss:
         denominator = taken(self.denominator, rows)
         return unchecked(
             self,
-            numerator=self.numerator[rows],
+            numerator=taken(self.numerator, rows),
             denominator=denominator,
             weight=denominator if self.weight is self.denominator else self.weight[rows],
             groups=None if self.groups is None else self.groups[rows],

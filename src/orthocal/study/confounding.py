@@ -186,7 +186,7 @@ def _analysed(
     loss, level, cost = cast("QuadraticLoss", engine.learnt.loss), settings.level, settings.cost
     counting = np.flatnonzero(loss.weight > 0)
     own, loss = cast("tuple[Floats, QuadraticLoss]", rows_that_count(prediction, loss))
-    order = np.arange(len(own))[settled_order(own, without_overlap(loss))]
+    order = np.arange(len(own))[settled_order(own, without_overlap(loss))[0]]
     scale = cast("ConfoundingScale", scale_of(loss.overlap)).of(order)
     own, loss = own[order], cast("QuadraticLoss", without_overlap(loss)[order])
     error, average = error_path(own, loss, scale, settings.bins), average_path(own, loss, scale, level)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 
@@ -113,14 +113,16 @@ class DaskTable:
         from dask import dataframe as dd
 
         divisions = np.concatenate([[-np.inf], np.nextafter(inner, np.inf), [np.inf]])
-        tables = self._tasks(range(len(self.parts)), function, shared)
-        table = dd.from_delayed(tables, meta=empty, verify_meta=False)
+        moved = self._tasks(range(len(self.parts)), function, shared)
+        table = dd.from_delayed([both[0] for both in moved], meta=empty, verify_meta=False)
         if len(divisions) > 2:
             table = table.set_index("prediction", divisions=divisions.tolist(), drop=False)
         else:
             table = table.repartition(npartitions=1)
         task, sent = dask.delayed(build, pure=False), [_sent(one) for one in shared]
-        return DaskRanges(list(dask.persist(*[task(part, *sent) for part in table.to_delayed()])))
+        built = [task(part, *sent) for part in table.to_delayed()]
+        kept = dask.persist(*built, *(both[1] for both in moved))  # together, so that no partition is read twice
+        return DaskRanges(kept[: len(built)], kept[len(built) :])
 
     def calls(self, function: Callable[..., Any], arguments: Sequence[tuple[Any, ...]], *shared: Any) -> list[Any]:
         """Have workers make the calls."""
@@ -144,6 +146,14 @@ class DaskRanges:
     """Ranges that workers keep."""
 
     pieces: Sequence[Any]
+    noted: Sequence[Any]
+
+    @cached_property
+    def notes(self) -> list[Any]:
+        """Of all partitions."""
+        import dask
+
+        return list(dask.compute(*self.noted))
 
     def answers(self, function: Callable[..., Any], *shared: Any) -> list[Any]:
         """Compute the answers of all ranges."""
@@ -156,7 +166,7 @@ class DaskRanges:
         """Return what a function makes of the ranges, when it is needed."""
         import dask
 
-        return DaskRanges([dask.delayed(function)(piece, *shared) for piece in self.pieces])
+        return replace(self, pieces=[dask.delayed(function)(piece, *shared) for piece in self.pieces])
 
 
 def _sent(value: Any) -> Any:

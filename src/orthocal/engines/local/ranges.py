@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from threading import Lock
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -11,12 +11,17 @@ import numpy as np
 
 from orthocal.arrays import Floats, Integers, is_constant
 from orthocal.engines.local.chunks import Scratch
-from orthocal.engines.local.stored import Stored
+from orthocal.engines.local.stored import Kept, Stored, stored
 from orthocal.engines.local.threads import in_threads
 from orthocal.engines.partitioned.cell_finder import CellFinder
+from orthocal.engines.room import Room, memory
 
 if TYPE_CHECKING:
     from pathlib import Path
+
+
+KEPT_SHARE = 1 / 8
+"""Of the memory, that sorted ranges may take; those beyond are written to disk, and read for every sweep."""
 
 
 class Columns(NamedTuple):
@@ -45,7 +50,7 @@ class Columns(NamedTuple):
         import pandas as pd
 
         place = finder.cells(table["prediction"].to_numpy())
-        order = np.argsort(place.astype(np.uint16 if len(finder) <= 2**16 else np.int64), kind="stable")
+        order = np.argsort(place.astype(np.min_scalar_type(len(finder) - 1)), kind="stable")
         starts = np.concatenate([[0], np.cumsum(np.bincount(place, minlength=len(finder)))])
         columns: dict[str, Any] = {}
         labels, same = {}, {}
@@ -60,7 +65,7 @@ class Columns(NamedTuple):
         return cls(columns, starts, labels, same)
 
 
-class Block(NamedTuple):
+class StoredRows(NamedTuple):
     """Rows that one chunk has in a range, and where they begin in its file."""
 
     chunk: int
@@ -85,7 +90,7 @@ class RangeFile:
 
     def __init__(self, path: Path) -> None:
         self.path, self.lock = path, Lock()
-        self.blocks: list[Block] = []
+        self.blocks: list[StoredRows] = []
         self.size = 0
 
     def add(self, chunk: int, columns: Columns, number: int) -> None:
@@ -96,7 +101,7 @@ class RangeFile:
         own = {name: values[rows] for name, values in columns.values.items()}
         kinds = {name: values.dtype for name, values in own.items()}
         with self.lock, self.path.open("ab") as file:
-            block = Block(chunk, self.size, rows.stop - rows.start, kinds, columns.labels, columns.same)
+            block = StoredRows(chunk, self.size, rows.stop - rows.start, kinds, columns.labels, columns.same)
             self.blocks.append(block)
             for values in own.values():
                 self.size += file.write(memoryview(values).cast("B"))
@@ -111,9 +116,10 @@ class RangeFile:
 
 @dataclass(frozen=True, eq=False)
 class LocalRanges:
-    """Ranges on disk, of which a thread reads one at a time."""
+    """Ranges in memory or, beyond a share of it, on disk, of which a thread reads one at a time."""
 
-    stored: Sequence[Stored]
+    stored: Sequence[Stored | Kept]
+    notes: Sequence[Any]
     scratch: Scratch
     workers: int
     changes: tuple[tuple[Callable[..., Any], tuple[Any, ...]], ...] = ()
@@ -127,37 +133,36 @@ class LocalRanges:
         empty: Any,
         workers: int,
     ) -> LocalRanges:
-        """Write the tables by range, then build each range and write it."""
+        """Write the tables by range, then build each range."""
         import pandas as pd
 
-        scratch, finder = Scratch(), CellFinder.of(inner)
+        scratch, finder, room = Scratch(), CellFinder.of(inner), Room(KEPT_SHARE * memory())
         files = [RangeFile(scratch.folder / f"rows-{number}") for number in range(len(finder))]
 
-        def spill(numbered: tuple[int, Callable[[], Any]]) -> None:
+        def spill(numbered: tuple[int, Callable[[], Any]]) -> Any:
             chunk, table = numbered
-            columns = Columns.of(table(), finder)
+            rows, note = table()
+            columns = Columns.of(rows, finder)
             for number in range(len(files)):
-                own = (number + chunk) % len(
-                    files
-                )  # threads begin with different ranges, and seldom wait for each other
+                own = (number + chunk) % len(files)  # threads begin with different ranges, and seldom wait
                 files[own].add(chunk, columns, own)
+            return note
 
-        def gather(number: int) -> Stored:
+        def gather(number: int) -> Stored | Kept:
             file = files[number]
             table = pd.DataFrame(file.taken(empty.columns), copy=False) if file.blocks else empty
-            return Stored.of(build(table), scratch.folder / f"range-{number}")
+            return stored(build(table), scratch.folder / f"range-{number}", room)
 
-        for _ in in_threads(spill, list(enumerate(tables)), workers):
-            pass
-        stored = list(in_threads(gather, range(len(files)), workers))
-        return cls(stored, scratch, workers)
+        notes = list(in_threads(spill, list(enumerate(tables)), workers))
+        found = list(in_threads(gather, range(len(files)), workers))
+        return cls(found, notes, scratch, workers)
 
     def answers(self, function: Callable[..., Any], *shared: Any) -> list[Any]:
         """Read the ranges in turn, one in each thread."""
 
-        def answer(numbered: tuple[int, Stored]) -> Any:
-            number, stored = numbered
-            piece = stored.read()
+        def answer(numbered: tuple[int, Stored | Kept]) -> Any:
+            number, one = numbered
+            piece = one.read()
             for change, more in self.changes:
                 piece = change(piece, *more)
             return function(piece, number, *shared)
@@ -166,4 +171,4 @@ class LocalRanges:
 
     def changed(self, function: Callable[..., Any], *shared: Any) -> LocalRanges:
         """Return what a function makes of the ranges, when they are read."""
-        return LocalRanges(self.stored, self.scratch, self.workers, (*self.changes, (function, shared)))
+        return replace(self, changes=(*self.changes, (function, shared)))

@@ -10,6 +10,31 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 if TYPE_CHECKING:
     from pathlib import Path
 
+    from orthocal.engines.room import Room
+
+
+class Kept(NamedTuple):
+    """An object that stays in memory."""
+
+    value: Any
+
+    def read(self) -> Any:
+        """Return the object."""
+        return self.value
+
+
+def stored(value: Any, path: Path, room: Room) -> Stored | Kept:
+    """Keep an object in memory while there is room for its arrays; else write it."""
+    arrays: list[pickle.PickleBuffer] = []
+    rest = pickle.dumps(value, protocol=5, buffer_callback=arrays.append)
+    raw = [array.raw() for array in arrays]
+    if room.take(sum(one.nbytes for one in raw)):
+        return Kept(value)
+    with path.open("wb") as file:
+        for one in raw:
+            file.write(one)
+    return Stored(path, rest, tuple(one.nbytes for one in raw))
+
 
 class Stored(NamedTuple):
     """An object whose arrays lie in a file, one after the other; what is left of it is small, and stays in memory."""
@@ -17,19 +42,6 @@ class Stored(NamedTuple):
     path: Path
     rest: bytes
     sizes: tuple[int, ...]
-
-    @classmethod
-    def of(cls, value: Any, path: Path) -> Stored:
-        """Write an object."""
-        arrays: list[pickle.PickleBuffer] = []
-        rest = pickle.dumps(value, protocol=5, buffer_callback=arrays.append)
-        sizes = []
-        with path.open("wb") as file:
-            for array in arrays:
-                with array.raw() as raw:
-                    sizes.append(raw.nbytes)
-                    file.write(raw)
-        return cls(path, rest, tuple(sizes))
 
     def read(self) -> Any:
         """Return the object; its arrays are pages of the file, of which a change makes a copy."""

@@ -7,16 +7,12 @@ from collections.abc import Callable, Sequence
 from functools import partial, reduce
 from typing import Any, NamedTuple, TypeVar
 
-import numpy as np
-
 from orthocal.engines.partitioned.keys import kind_of
 from orthocal.engines.protocol import PartitionedTable
+from orthocal.engines.room import reuse_freed_arrays
 from orthocal.errors import OrthocalError
 
 T = TypeVar("T")
-FREED_ONCE = np.empty(31 * 2**20, dtype=np.uint8).nbytes
-"""Bytes, asked for and given back: from then on glibc keeps arrays up to that size for the next partition, instead of having
-the system provide them anew, page by page."""
 FIRST = 100
 """Rows that are looked at first: mostly they say it already."""
 
@@ -29,15 +25,24 @@ def each(
     table: PartitionedTable, function: Callable[..., T], *shared: Any, parts: Sequence[int] | None = None
 ) -> list[T | None]:
     """Return ``function(partition, *shared)`` of every partition, or of some, in order; None of an empty one."""
-    return [heard.answer for heard in _checked(table.answers(_named, function, *shared, parts=parts))]
+    return [heard.answer for heard in _checked(table.answers(named, function, *shared, parts=parts))]
 
 
 def reduced(table: PartitionedTable, function: Callable[..., T | None], merge: Callable[[T, T], T], *shared: Any) -> T:
     """Return the answers of all partitions merged, in order, in steps of a few."""
-    (heard,) = _checked([table.merged(_named, partial(_merged, merge), function, *shared)])
+    return _the_answer(table.merged(named, partial(_merged, merge), function, *shared))  # type: ignore[no-any-return]
+
+
+def reduced_notes(notes: Sequence[Heard], merge: Callable[[T, T], T]) -> T:
+    """Return the notes that partitions made when their rows were moved, merged as answers are."""
+    return _the_answer(_merged(merge, notes))  # type: ignore[no-any-return]
+
+
+def _the_answer(heard: Heard) -> Any:
+    _checked([heard])
     if heard.answer is None:
         raise OrthocalError("The data must have rows of positive weight; every partition is empty, or of weight 0.")
-    return heard.answer  # type: ignore[no-any-return]
+    return heard.answer
 
 
 class Heard(NamedTuple):
@@ -53,8 +58,9 @@ class Heard(NamedTuple):
     kinds: tuple[tuple[str, str, str], ...] = ()
 
 
-def _named(part: Any, name: str, function: Callable[..., Any], *shared: Any) -> Heard:
+def named(part: Any, name: str, function: Callable[..., Any], *shared: Any) -> Heard:
     """Ask a partition. What is wrong with it, or odd, is said with its name."""
+    reuse_freed_arrays()
     part = _that_count(part, shared)
     if len(part) == 0:
         return Heard(odd=(f"{name} is empty; it adds nothing.",))

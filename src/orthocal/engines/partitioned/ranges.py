@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -14,6 +14,7 @@ from orthocal.assessment.pieces import Piece
 from orthocal.assessment.subgroups import missing_last
 from orthocal.assessment.sweeps import Question, Rows, SortedRows, longest_piece, piece_ends
 from orthocal.engines.partitioned.partition_loss import Job
+from orthocal.engines.partitioned.passes import Heard, named
 from orthocal.engines.partitioned.source import Source, prediction_and_loss
 from orthocal.engines.protocol import SortedRanges
 from orthocal.errors import OrthocalError
@@ -24,16 +25,19 @@ from orthocal.solvers.monotone import Blocks, blocks_of
 
 ROWS_A_RANGE = 2**20
 """Rows of a range of predictions that are sorted together."""
-LONGER = 8
+LONGER = 32
 """Times as many rows as in memory that a piece of a range has: ranges are asked side by side, and threads wait for each other
 between the steps of a piece."""
 
 
-def ranges(source: Source) -> SortedRanges:
-    """Return the rows by ranges of the prediction, each sorted: the one step that moves rows."""
+def ranges(source: Source, noting: Callable[[Loss], Any] | None = None) -> SortedRanges:
+    """Return the rows by ranges of the prediction, each sorted: the one step that moves rows.
+
+    Each partition notes what `noting` makes of its loss, as an answer of a pass.
+    """
     inner = source.rough_sketch.grid(max(1, round(source.about_rows / ROWS_A_RANGE)))
     empty = _table_like(source.like, source.job.roles.by)
-    return source.table.ranges(_table, _sorted, inner, empty, source.job, source.map, source.like)
+    return source.table.ranges(_table, _sorted, inner, empty, source.job, source.map, source.like, noting)
 
 
 class RangedRows:
@@ -90,19 +94,25 @@ def _table_like(like: Loss, by: Sequence[str]) -> Any:
     )
 
 
-def _table(part: Any, name: str, job: Job, map_: Map | None, like: Loss) -> Any:
-    """Rows of a partition as a frame that can be moved."""
+def _table(
+    part: Any, name: str, job: Job, map_: Map | None, like: Loss, noting: Callable[[Loss], Any] | None
+) -> tuple[Any, Heard]:
+    """Rows of a partition as a frame that can be moved, and what is noted of them."""
+    heard = named(part, name, _columns, job, map_, noting)
+    if heard.failed is not None:
+        raise OrthocalError(heard.failed)
+    table, note = heard.answer or (_table_like(like, job.roles.by), None)
+    return table, heard._replace(answer=note)
+
+
+def _columns(part: Any, job: Job, map_: Map | None, noting: Callable[[Loss], Any] | None) -> tuple[Any, Any]:
     import pandas as pd
 
     part = part if job.roles.sample_weight is None else part[part[job.roles.sample_weight] != 0]
-    if not len(part):
-        return _table_like(like, job.roles.by)
-    try:
-        prediction, loss = prediction_and_loss(part, job, map_)
-        by = {f"by {column}": subgroup_of(part[column], column) for column in job.roles.by}
-    except OrthocalError as error:
-        raise OrthocalError(f"{name}: {error}") from None
-    return pd.DataFrame({"prediction": prediction, **columns_of(loss), **by}, copy=False)
+    prediction, loss = prediction_and_loss(part, job, map_)
+    by = {f"by {column}": subgroup_of(part[column], column) for column in job.roles.by}
+    table = pd.DataFrame({"prediction": prediction, **columns_of(loss), **by}, copy=False)
+    return table, None if noting is None else noting(loss)
 
 
 def subgroup_of(column: Any, name: str) -> Any:
@@ -114,16 +124,16 @@ def subgroup_of(column: Any, name: str) -> Any:
     return values
 
 
-def _sorted(table: Any, job: Job, map_: Map | None, like: Any) -> SortedPiece:
+def _sorted(table: Any, job: Job, map_: Map | None, like: Any, noting: Any) -> SortedPiece:
     """Turn a range of rows back into a loss, sorted as rows in memory are: tied ones by what they hold, however they arrived."""
-    del job, map_
+    del job, map_, noting
     column = {name: table[name].to_numpy() for name in table.columns}
     prediction = column.pop("prediction")
     by = {name[3:]: column.pop(name) for name in list(column) if name.startswith("by ")}
     loss = of_columns(like, column)
-    order = settled_order(prediction, loss)
+    order, prediction = settled_order(prediction, loss)
     by = {name: values[order] for name, values in by.items()}
-    return _piece_of(prediction[order], _columns_kept(loss[order]), like, by)
+    return _piece_of(prediction, _columns_kept(loss[order]), like, by)
 
 
 def _sizes(piece: Piece, number: int) -> tuple[int, int]:

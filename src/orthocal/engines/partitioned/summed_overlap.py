@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import Any
 
 import numpy as np
 
 from orthocal.arrays import Floats
 from orthocal.effects.arms import warn_if_clipped
 from orthocal.effects.derivative import warn_if_unbalanced
-from orthocal.engines.partitioned.partition_loss import Job, loss_of
 from orthocal.losses import Loss, Overlap
 
 SHOWN = 200
@@ -70,11 +68,6 @@ class SummedOverlap(Overlap):
             },
             count,
         )
-
-
-def overlap_in(part: Any, job: Job) -> SummedOverlap | None:
-    """Question: the overlap of a partition."""
-    return summed_overlap_of(loss_of(part, job)[1])
 
 
 def summed_overlap_of(loss: Loss) -> SummedOverlap | None:

@@ -16,10 +16,10 @@ from orthocal.assessment.subgroups import MOST_LEVELS
 from orthocal.assessment.sweeps import Rows
 from orthocal.engines.partitioned.grid_verdict import judged_on_grid, replace_rows
 from orthocal.engines.partitioned.partition_loss import Job, loss_of
-from orthocal.engines.partitioned.passes import reduced
+from orthocal.engines.partitioned.passes import reduced, reduced_notes
 from orthocal.engines.partitioned.ranges import RangedRows, ranges
 from orthocal.engines.partitioned.source import Source
-from orthocal.engines.partitioned.summed_overlap import SummedOverlap, overlap_in, warned
+from orthocal.engines.partitioned.summed_overlap import SummedOverlap, summed_overlap_of, warned
 from orthocal.errors import OrthocalError, require_inside
 from orthocal.maps import Map
 
@@ -31,10 +31,9 @@ def judged(source: Source, settings: Settings, *, exact: bool) -> Assessment:
     """
     if not exact and source.is_quadratic and source.job.roles.groups is None:
         return judged_on_grid(source, settings)
-    overlap = None
-    if source.has_overlap:
-        overlap = warned(reduced(source.table, overlap_in, SummedOverlap.merge, source.job))
-    rows = RangedRows(ranges(source), source.like)
+    pieces = ranges(source, summed_overlap_of)
+    overlap = warned(reduced_notes(pieces.notes, SummedOverlap.merge)) if source.has_overlap else None
+    rows = RangedRows(pieces, source.like)
     rows.like = replace_rows(source.like, rows.rows)
     return judge(rows, settings, _subgroups(rows, source.job.roles.by), overlap)
 

@@ -6,7 +6,7 @@ import weakref
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
-from functools import cache, reduce
+from functools import cache, cached_property, reduce
 from itertools import groupby
 from operator import or_
 from typing import Any
@@ -128,7 +128,9 @@ class SparkTable:
         moved = frame.mapInArrow(dividing(reader, function, shared, inner), ANSWERS)
         moved = moved.repartition(len(inner) + 1, "number").groupBy("number")
         kept = KeptFrame(moved.applyInPandas(building(build, shared), ANSWERS))
-        return SparkRanges(kept, len(inner) + 1, cache(lambda: build(empty, *shared)))
+        return SparkRanges(
+            kept, len(inner) + 1, cache(lambda: build(empty, *shared)), lambda: self.answers(_noted, function, *shared)
+        )
 
     def calls(self, function: Callable[..., Any], arguments: Sequence[tuple[Any, ...]], *shared: Any) -> list[Any]:
         """Have workers make the calls, a task each."""
@@ -173,8 +175,8 @@ class SparkRanges:
     ----------
     kept : KeptFrame
     count : int
-    empty : callable
-        Makes a range without rows.
+    empty, noting : callable
+        Make a range without rows, and the notes of all partitions.
     changes : tuple
         What is made of ranges before they are asked.
     """
@@ -182,7 +184,13 @@ class SparkRanges:
     kept: KeptFrame
     count: int
     empty: Callable[[], Any]
+    noting: Callable[[], list[Any]]
     changes: Changes = ()
+
+    @cached_property
+    def notes(self) -> list[Any]:
+        """Of all partitions, in a pass of their own."""
+        return self.noting()
 
     def answers(self, function: Callable[..., Any], *shared: Any) -> list[Any]:
         """Collect the answers of all ranges."""
@@ -195,6 +203,11 @@ class SparkRanges:
     def changed(self, function: Callable[..., Any], *shared: Any) -> SparkRanges:
         """Return what a function makes of the ranges, when they are asked."""
         return replace(self, changes=(*self.changes, (function, shared)))
+
+
+def _noted(part: Any, name: str, function: Callable[..., Any], *shared: Any) -> Any:
+    """The note of a partition whose rows are to be moved."""
+    return function(part, name, *shared)[1]
 
 
 def _chunks(frame: Any) -> list[int]:

@@ -175,7 +175,7 @@ def dividing(
     """Return what a worker does to divide its rows by ranges of the prediction; a broken rule goes to the first."""
 
     def divided(part: Any, name: str) -> Iterator[tuple[int, dict[str, Any]]]:
-        table = function(part, name, *shared)
+        table, _ = function(part, name, *shared)
         place = np.searchsorted(inner, table["prediction"].to_numpy(), side="left")
         order = np.argsort(place, kind="stable")
         ends = np.cumsum(np.bincount(place, minlength=len(inner) + 1)).tolist()

@@ -1,0 +1,56 @@
+"""Memory: how much there is, what of it is taken, and that arrays which are freed serve again."""
+
+from __future__ import annotations
+
+import ctypes
+import os
+import sys
+from functools import cache
+from pathlib import Path
+from threading import Lock
+
+LARGEST, MOST_FREE = 2**25, 2**26
+"""Bytes of arrays that serve again, and of memory that is kept for them."""
+TRIM_THRESHOLD, MMAP_THRESHOLD = -1, -3
+"""What glibc calls these in mallopt(3)."""
+
+
+def memory() -> int:
+    """Return the bytes of memory that this process may use: of the machine, or of the container it runs in."""
+    known = "SC_PHYS_PAGES" in getattr(os, "sysconf_names", {})  # not on Windows
+    whole = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") if known else 2**33
+    limit = Path("/sys/fs/cgroup/memory.max")
+    try:
+        return min(whole, int(limit.read_text(encoding="utf-8")))
+    except (OSError, ValueError):  # no container, or no limit
+        return whole
+
+
+class Room:
+    """Bytes that threads may take, while there are any."""
+
+    def __init__(self, size: float) -> None:
+        self.left, self.lock = size, Lock()
+
+    def take(self, size: int) -> bool:
+        """Return whether there was room for so many, which then is taken."""
+        with self.lock:
+            if size > self.left:
+                return False
+            self.left -= size
+            return True
+
+
+@cache
+def reuse_freed_arrays() -> None:
+    """Have the C library keep freed arrays for the next ones, once in a process.
+
+    Where it gives each of them back at once, as on Dask's workers, the system has to provide and clear every page of every new
+    array: up to half of the time of a pass. A few tens of megabytes more are kept; other C libraries than glibc are left alone.
+    """
+    if not sys.platform.startswith("linux"):
+        return
+    mallopt = getattr(ctypes.CDLL(None), "mallopt", None)
+    if mallopt is not None:
+        mallopt(MMAP_THRESHOLD, LARGEST)
+        mallopt(TRIM_THRESHOLD, MOST_FREE)
