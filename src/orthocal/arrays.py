@@ -100,6 +100,11 @@ def is_sorted(values: Floats) -> bool:
     return bool((values[1:] >= values[:-1]).all())
 
 
+def distinct(values: Floats) -> Floats:
+    """Return sorted values, each once."""
+    return values[np.append(True, values[1:] > values[:-1])] if len(values) else values
+
+
 def sorting_order(values: Floats) -> RowIndex:
     """Return what sorts the values: an index, or the trivial slice where they are sorted already. Ties keep their order."""
     return sorting_order_and_sorted(values)[0]
@@ -124,7 +129,9 @@ def taken(values: Floats, rows: RowIndex) -> Floats:
 
 def is_constant(values: Floats) -> bool:
     """Return whether all values are the same number."""
-    return len(values) > 0 and bool(values[0] == values[-1] and values.min() == values.max())
+    return len(values) > 0 and (
+        values.strides[0] == 0 or bool(values[0] == values[-1] and values.min() == values.max())
+    )
 
 
 ROUNDING = 1e-9

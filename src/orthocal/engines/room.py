@@ -9,7 +9,7 @@ from functools import cache
 from pathlib import Path
 from threading import Lock
 
-LARGEST, MOST_FREE = 2**25, 2**26
+LARGEST, MOST_FREE = 2**25, 2**28
 """Bytes of arrays that serve again, and of memory that is kept for them."""
 TRIM_THRESHOLD, MMAP_THRESHOLD = -1, -3
 """What glibc calls these in mallopt(3)."""

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
+from scipy.sparse import csc_array
 
 from orthocal.arrays import Floats, Integers
 
@@ -19,6 +20,20 @@ PAST = -1
 """The cell of a prediction that has no bucket, until it is searched for."""
 AT_ONCE = 2**16
 """Predictions that are worked on together: what is made of them stays in the cache."""
+
+
+ONE = np.ones(1)
+
+
+def sums_in_cells(cell: Integers | npt.NDArray[np.int32], values: Floats | None, cells: int) -> Floats:
+    """Return the sum of the values in each cell; without values, how many there are.
+
+    It is `np.bincount`, as a product with a matrix of one column: in half the time, and threads need not wait for each other.
+    """
+    if values is None:
+        return np.bincount(cell, minlength=cells).astype(np.float64)
+    short = cell.astype(np.int32, copy=False)  # which are taken as they are, while longer ones are looked through
+    return np.asarray(csc_array((values, short, np.array([0, len(cell)], dtype=np.int32)), shape=(cells, 1)) @ ONE)
 
 
 @dataclass(frozen=True, eq=False)

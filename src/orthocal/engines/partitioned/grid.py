@@ -8,11 +8,12 @@ from itertools import product
 from typing import Any, NamedTuple
 
 import numpy as np
+import numpy.typing as npt
 
 from orthocal.arrays import Booleans, Floats, Integers, is_constant
 from orthocal.assessment.pieces import Packed, Piece
 from orthocal.assessment.sweeps import Question
-from orthocal.engines.partitioned.cell_finder import CellFinder
+from orthocal.engines.partitioned.cell_finder import CellFinder, sums_in_cells
 from orthocal.engines.partitioned.grid_cells import PredictionEnds, are_several, halves
 from orthocal.losses import Loss, QuadraticLoss, of_columns
 from orthocal.losses.counting import Counts
@@ -73,7 +74,8 @@ class MomentCells:
         mass, weight = loss.denominator, loss.weight
         kind = MomentKind(float(mass[0]) if is_constant(mass) else None, weight is mass)
         alike = kind.mass is not None and kind.same
-        place = cell * HALVES
+        place = cell.astype(np.int32)
+        place *= HALVES
         place += halves(len(cell))
         column = {"r": loss.numerator - (prediction if kind.mass == 1 else mass * prediction), "m": mass, "w": weight}
         found = _moments(place, HALVES * (len(edges) + 1), column, prediction, kind)
@@ -197,12 +199,12 @@ class MomentCells:
 
 
 def _moments(
-    place: Integers, places: int, column: dict[str, Floats], prediction: Floats, kind: MomentKind
+    place: npt.NDArray[np.int32], places: int, column: dict[str, Floats], prediction: Floats, kind: MomentKind
 ) -> dict[str, Floats]:
     """Sum products of columns, named by their letters, over cells and halves."""
 
     def sums(values: Floats | None) -> Floats:
-        return np.bincount(place, values, places).astype(np.float64, copy=False)
+        return sums_in_cells(place, values, places)
 
     each = kind.mass if kind.same else None
     pulled = column["w"] * prediction if each is None else prediction

@@ -7,9 +7,10 @@ from functools import lru_cache
 from typing import NamedTuple
 
 import numpy as np
+import numpy.typing as npt
 
-from orthocal.arrays import Booleans, Floats, Integers, is_constant
-from orthocal.engines.partitioned.cell_finder import CellFinder
+from orthocal.arrays import Booleans, Floats, is_constant
+from orthocal.engines.partitioned.cell_finder import CellFinder, sums_in_cells
 from orthocal.losses import QuadraticLoss
 from orthocal.losses.counting import Counts
 from orthocal.losses.summed import SummedQuadraticLoss
@@ -37,10 +38,10 @@ class PredictionEnds(NamedTuple):
 
 
 @lru_cache(maxsize=2)
-def halves(rows: int) -> Integers:
+def halves(rows: int) -> npt.NDArray[np.uint8]:
     """Return 0 or 1 for each row, by chance; the same for parts of as many rows, most of which are as long as each other."""
     bits = np.random.default_rng(rows).bytes(-(-rows // 8))
-    found = np.unpackbits(np.frombuffer(bits, dtype=np.uint8))[:rows].astype(np.int64)
+    found = np.unpackbits(np.frombuffer(bits, dtype=np.uint8))[:rows]
     found.flags.writeable = False
     return found
 
@@ -81,10 +82,10 @@ class GridCells:
     @classmethod
     def of(cls, prediction: Floats, loss: QuadraticLoss, finder: CellFinder, *, bounded: bool) -> GridCells:
         """Of some rows."""
-        cell, n, d = finder.cells(prediction), loss.numerator, loss.denominator
+        cell, n, d = finder.cells(prediction).astype(np.int32), loss.numerator, loss.denominator
 
         def sums(values: Floats | None) -> Floats:
-            return np.bincount(cell, values, len(finder)).astype(np.float64, copy=False)
+            return sums_in_cells(cell, values, len(finder))
 
         rows, total = sums(None), sums(n)
         if loss.weight is d and is_constant(d):  # then sums of masses only count rows

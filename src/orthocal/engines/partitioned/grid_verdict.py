@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from orthocal.arrays import Booleans, Floats, Integers
+from orthocal.arrays import Booleans, Floats, Integers, distinct, sorting_order_and_sorted
 from orthocal.assessment import Assessment
 from orthocal.assessment.assess import judge
 from orthocal.assessment.parts import TestResult
@@ -62,13 +62,13 @@ class Grid:
     def of(cls, sketch: Sketch, settings: Settings, slack: float, cells: int) -> Grid:
         """Cells of about equal weight, with the cost among their ends."""
         brackets = sketch.intervals(np.arange(1, settings.bins) / settings.bins, slack)
-        level = sketch.level[np.append(True, sketch.level[1:] > sketch.level[:-1])]
+        level = distinct(sketch.level)
         inside = [level[(level > low) & (level <= high)] for low, high in brackets]
         few = [levels for levels in inside if len(levels) <= FEW_LEVELS]
         kept = np.array([len(levels) > FEW_LEVELS for levels in inside], dtype=bool)
         ends = np.concatenate([*few, *(np.nextafter(levels, -np.inf) for levels in few), brackets[kept].ravel()])
         more = np.append(ends[np.isfinite(ends)], [] if settings.cost is None else [settings.cost])
-        edges = np.unique(np.append(sketch.grid(cells), more))
+        edges = distinct(np.sort(np.append(sketch.grid(cells), more), kind="stable"))
         return cls(CellFinder.of(edges), brackets[kept], np.flatnonzero(kept))
 
 
@@ -107,8 +107,8 @@ class VerdictSums:
         """Return the cells of all rows, with the exact edges of bins among their ends; None where a bracket has missed one."""
         if not len(grid.brackets):
             return self.cells
-        order = np.argsort(self.inside[0])
-        level, numerator, denominator, weight = (column[order] for column in self.inside)
+        order, level = sorting_order_and_sorted(self.inside[0])
+        numerator, denominator, weight = (column[order] for column in self.inside[1:])
         same, cells = self.cells.kind.same, self.cells.without(grid.covered)
         loss = QuadraticLoss(numerator, denominator, denominator if same else weight)
         wanted = self.cells.counts.weight_at_edges(bins)[grid.numbers]
@@ -121,7 +121,7 @@ class VerdictSums:
             if place >= last - first or below >= reach:
                 return None
             found.append(float(level[first + place]))
-        finder = CellFinder.of(np.unique(np.append(grid.finder.edges, found)))
+        finder = CellFinder.of(distinct(np.sort(np.append(grid.finder.edges, found), kind="stable")))
         both = cells.moved(finder.edges).merge(MomentCells.of(level, loss, finder))
         return replace(both, counts=self.cells.counts, least=self.cells.least)
 

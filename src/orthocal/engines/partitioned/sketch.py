@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from orthocal.arrays import Floats
+from orthocal.arrays import Floats, distinct, sorting_order_and_sorted
 from orthocal.losses.counting import Counts
 
 
@@ -26,7 +26,7 @@ class Sketch:
     def of(cls, prediction: Floats, weight: Floats | None, keep: int) -> Sketch:
         """Keep so many of some rows, evenly by weight, the lowest and the highest among them."""
         if weight is None:
-            level = np.sort(prediction)
+            level = sorting_order_and_sorted(prediction)[1]
             place = np.unique(np.linspace(0, len(level) - 1, min(keep, len(level))).astype(np.int64))
             return cls(level[place], np.diff(place + 1.0, prepend=0.0), Counts.of(None, len(level)))
         order = np.argsort(prediction)
@@ -46,10 +46,10 @@ class Sketch:
     def grid(self, cells: int) -> Floats:
         """Return the inner edges of cells of nearly equal weight."""
         if len(self.level) <= cells:
-            return np.unique(self.level)[:-1]
+            return distinct(self.level)[:-1]
         running = np.cumsum(self.weight)
         place = np.searchsorted(running, np.arange(1, cells) * running[-1] / cells)
-        return np.unique(self.level[place[self.level[place] < self.level[-1]]])
+        return distinct(self.level[place[self.level[place] < self.level[-1]]])
 
     def intervals(self, shares: Floats, slack: float) -> Floats:
         """Return intervals ( , ] that hold the quantiles at these shares, give or take so much of the weight.

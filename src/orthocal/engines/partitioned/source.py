@@ -27,7 +27,7 @@ SPREAD_ERRORS = 4.5
 """Standard errors of a quantile of the partitions that were looked at, within which that of all rows is sought.
 
 All rows inside are kept until the end; where a quantile lies outside, which is seen, another pass is made."""
-SPREAD, LOOKED_AT = 8, 2**20
+SPREAD, LOOKED_AT = 8, 2**19
 """Partitions that a rough sketch looks at; and rows of each of them, one of every few that follow each other."""
 ROUGH_KEPT = 2**16
 """Predictions that the sketch of each of these keeps."""

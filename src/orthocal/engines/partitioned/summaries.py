@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from orthocal.arrays import Booleans, Floats, Integers, group_sums, is_constant
-from orthocal.engines.partitioned.cell_finder import CellFinder
+from orthocal.engines.partitioned.cell_finder import CellFinder, sums_in_cells
 from orthocal.errors import require_positive_mass
 from orthocal.losses import QuadraticLoss, of_columns
 from orthocal.losses.counting import Counts
@@ -103,11 +103,11 @@ class Bracketed:
     def of(cls, prediction: Floats, loss: QuadraticLoss, brackets: Floats) -> Bracketed:
         """Of some rows."""
         ends = np.unique(brackets[np.isfinite(brackets)])
-        cell, count = CellFinder.of(ends).cells(prediction), len(ends) + 1
+        cell, count = CellFinder.of(ends).cells(prediction).astype(np.int32), len(ends) + 1
         columns = (loss.numerator, loss.denominator, loss.weight)
-        rows_of = np.bincount(cell, minlength=count)
+        rows_of = sums_in_cells(cell, None, count)
         sums = np.array(
-            [column[0] * rows_of if is_constant(column) else np.bincount(cell, column, count) for column in columns]
+            [column[0] * rows_of if is_constant(column) else sums_in_cells(cell, column, count) for column in columns]
         )
         rows = np.flatnonzero(_covered(ends, brackets)[cell])
         inside = _pooled_ties(Blocks(prediction[rows], *(column[rows] for column in columns)))
