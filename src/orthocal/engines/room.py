@@ -9,8 +9,6 @@ from functools import cache
 from pathlib import Path
 from threading import Lock
 
-LARGEST, MOST_FREE = 2**25, 2**28
-"""Bytes of arrays that serve again, and of memory that is kept for them."""
 TRIM_THRESHOLD, MMAP_THRESHOLD = -1, -3
 """What glibc calls these in mallopt(3)."""
 
@@ -42,15 +40,15 @@ class Room:
 
 
 @cache
-def reuse_freed_arrays() -> None:
-    """Have the C library keep freed arrays for the next ones, once in a process.
+def reuse_freed_arrays(largest: int, most: int) -> None:
+    """Have the C library keep freed arrays of so many bytes for the next ones, and so many bytes in all; once in a process.
 
-    Where it gives each of them back at once, as on Dask's workers, the system has to provide and clear every page of every new
-    array: up to half of the time of a pass. A few tens of megabytes more are kept; other C libraries than glibc are left alone.
+    Else it may give each of them back at once, and the system has to provide and clear every page of every new array: up to half
+    of the time of a pass. Other C libraries than glibc are left alone.
     """
     if not sys.platform.startswith("linux"):
         return
     mallopt = getattr(ctypes.CDLL(None), "mallopt", None)
     if mallopt is not None:
-        mallopt(MMAP_THRESHOLD, LARGEST)
-        mallopt(TRIM_THRESHOLD, MOST_FREE)
+        mallopt(MMAP_THRESHOLD, largest)
+        mallopt(TRIM_THRESHOLD, most)

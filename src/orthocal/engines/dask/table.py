@@ -12,8 +12,11 @@ import numpy as np
 from orthocal.arrays import Booleans, Floats
 from orthocal.engines.dask.training import train_on_partitions
 from orthocal.engines.dask.watch import PassWatch
+from orthocal.engines.room import reuse_freed_arrays
 from orthocal.errors import OrthocalError
 
+LARGEST, MOST_FREE = 2**22, 2**25
+"""Bytes of arrays that serve again, and of memory that is kept for them: little, for workers watch their memory."""
 AT_ONCE = 8
 """Summaries that are merged in one step: no worker holds more of them."""
 
@@ -159,8 +162,9 @@ class DaskRanges:
         """Compute the answers of all ranges."""
         import dask
 
-        task, sent = dask.delayed(function, pure=False), [_sent(one) for one in shared]
-        return list(dask.compute(*[task(piece, number, *sent) for number, piece in enumerate(self.pieces)]))
+        task, sent = dask.delayed(_answer, pure=False), [_sent(one) for one in shared]
+        asked = [task(piece, number, _sent(function), *sent) for number, piece in enumerate(self.pieces)]
+        return list(dask.compute(*asked))
 
     def changed(self, function: Callable[..., Any], *shared: Any) -> DaskRanges:
         """Return what a function makes of the ranges, when it is needed."""
@@ -174,6 +178,12 @@ def _sent(value: Any) -> Any:
     import dask
 
     return dask.delayed(value, pure=False, traverse=False)
+
+
+def _answer(piece: Any, number: int, function: Callable[..., Any], *shared: Any) -> Any:
+    """The answer of a range, on a worker, whose many short steps would else have their memory provided anew each."""
+    reuse_freed_arrays(LARGEST, MOST_FREE)
+    return function(piece, number, *shared)
 
 
 def _rows(part: Any, columns: list[str], function: Callable[..., Booleans], *shared: Any) -> Any:

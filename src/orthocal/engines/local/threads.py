@@ -6,8 +6,11 @@ from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from typing import TypeVar
 
+from orthocal.engines.room import reuse_freed_arrays
 from orthocal.nuisances.learnt import one_thread
 
+LARGEST, MOST_FREE = 2**25, 2**28
+"""Bytes of arrays that serve again, and of memory that is kept for them."""
 T = TypeVar("T")
 R = TypeVar("R")
 
@@ -20,6 +23,7 @@ def in_threads(function: Callable[[T], R], items: Sequence[T], workers: int) -> 
     if workers == 1 or len(items) == 1:
         yield from map(function, items)
         return
+    reuse_freed_arrays(LARGEST, MOST_FREE)
     with one_thread(), ThreadPoolExecutor(workers) as pool:
         waiting = []
         try:

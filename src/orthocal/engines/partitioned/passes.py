@@ -9,7 +9,6 @@ from typing import Any, NamedTuple, TypeVar
 
 from orthocal.engines.partitioned.keys import kind_of
 from orthocal.engines.protocol import PartitionedTable
-from orthocal.engines.room import reuse_freed_arrays
 from orthocal.errors import OrthocalError
 
 T = TypeVar("T")
@@ -60,7 +59,6 @@ class Heard(NamedTuple):
 
 def named(part: Any, name: str, function: Callable[..., Any], *shared: Any) -> Heard:
     """Ask a partition. What is wrong with it, or odd, is said with its name."""
-    reuse_freed_arrays()
     part = _that_count(part, shared)
     if len(part) == 0:
         return Heard(odd=(f"{name} is empty; it adds nothing.",))
