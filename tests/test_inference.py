@@ -8,6 +8,7 @@ from scipy.stats import chi2, norm
 from scipy.stats import t as t_distribution
 
 from orthocal import HingeLoss, OrthocalError, QuadraticLoss, SkewWarning, assess, compare
+from orthocal.assessment import rate as rate_module
 from orthocal.assessment.range_test import brownian_range_tail
 from orthocal.assessment.sentences import story
 from orthocal.assessment.status import rejections, status_of
@@ -311,3 +312,26 @@ def test_a_walk_that_never_leaves_its_place_is_no_evidence():
     loss = QuadraticLoss(prediction + np.tile([1.0, -1.0], 600), np.ones(1200))
     found = assess(prediction, loss, draws=10, random_state=0).tests["range"]
     assert (found.statistic, found.p_value) == (0.0, 1.0)
+
+
+def test_narrow_blocks_of_the_ranking_weigh_as_their_middles():
+    """Where blocks are narrow the series is used for all of them at once; beside a wide block the same numbers come out."""
+    shares = np.linspace(0.9, 0.1, 2_000_001)  # widths of 4e-7, below a hundred-thousandth of every share
+    bottom, top = shares[:-1], shares[1:]
+    narrow = rate_module._autoc_weights(top, bottom)
+    beside = rate_module._autoc_weights(np.append(top, 0.05), np.append(bottom, 0.1))
+    exact = (top * np.log(top) - bottom * np.log(bottom)) / (bottom - top)
+    np.testing.assert_allclose(narrow.weight, exact, atol=1e-9)
+    np.testing.assert_allclose(narrow.weight, beside.weight[:-1], atol=1e-10)
+    np.testing.assert_allclose(narrow.pull, np.asarray(beside.pull)[:-1], rtol=1e-9)
+    np.testing.assert_allclose(narrow.by_top, np.asarray(beside.by_top)[:-1], rtol=1e-5)
+
+
+def test_weights_of_the_ranking_have_the_derivatives_they_say():
+    """By differences, of wide blocks: both ends move together, the top alone, or both grow in proportion."""
+    top, bottom, h = np.array([0.3, 0.1]), np.array([0.6, 0.3]), 1e-6
+    for measure in rate_module.MEASURES:
+        weight, pull, by_top, lean = measure(top, bottom)
+        np.testing.assert_allclose((measure(top + h, bottom + h).weight - weight) / h, pull, rtol=1e-4)
+        np.testing.assert_allclose((measure(top + h, bottom).weight - weight) / h, by_top, rtol=1e-4)
+        np.testing.assert_allclose((measure(top * (1 + h), bottom * (1 + h)).weight - weight) / h, lean, rtol=1e-4)

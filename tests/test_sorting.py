@@ -36,6 +36,18 @@ def test_order_is_the_stable_one(kind):
     np.testing.assert_array_equal(level, values[order])
 
 
+def test_many_rows_are_sorted_in_parts(monkeypatch):
+    """By the leading bits first; `ordered` would sort all again if the parts were not in order."""
+    monkeypatch.setattr(arrays, "PART_BITS", 8)
+    monkeypatch.setattr(arrays, "FEWEST_BITS", 2)
+    rng = np.random.default_rng(3)
+    key, values = rng.integers(0, 2**32, N, dtype=np.uint32) // 1000 * 1000, rng.standard_normal(N)
+    order, sorted_key, level = arrays._in_order(key, values)
+    np.testing.assert_array_equal(order, np.argsort(key, kind="stable"))
+    np.testing.assert_array_equal(sorted_key, np.sort(key))
+    np.testing.assert_array_equal(level, values[order])
+
+
 def test_rows_that_share_a_step_are_put_in_order(monkeypatch):
     """With a few thousand steps only, most rows share one."""
     monkeypatch.setattr(arrays, "KEYS", 2**14)

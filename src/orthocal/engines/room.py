@@ -46,9 +46,17 @@ def reuse_freed_arrays(largest: int, most: int) -> None:
     Else it may give each of them back at once, and the system has to provide and clear every page of every new array: up to half
     of the time of a pass. Other C libraries than glibc are left alone.
     """
-    if not sys.platform.startswith("linux"):
-        return
-    mallopt = getattr(ctypes.CDLL(None), "mallopt", None)
-    if mallopt is not None:
-        mallopt(MMAP_THRESHOLD, largest)
-        mallopt(TRIM_THRESHOLD, most)
+    _call("mallopt", MMAP_THRESHOLD, largest)
+    _call("mallopt", TRIM_THRESHOLD, most)
+
+
+def give_back_freed_arrays() -> None:
+    """Have the C library give freed memory back to the system, wherever it lies: many small arrays leave it in pieces."""
+    _call("malloc_trim", 0)
+
+
+def _call(name: str, *arguments: int) -> None:
+    """Call a function of glibc, where that is the C library."""
+    function = getattr(ctypes.CDLL(None), name, None) if sys.platform.startswith("linux") else None
+    if function is not None:
+        function(*arguments)

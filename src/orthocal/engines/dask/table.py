@@ -10,13 +10,18 @@ from typing import Any
 import numpy as np
 
 from orthocal.arrays import Booleans, Floats
+from orthocal.engines.dask.kept_range import KeptRange
 from orthocal.engines.dask.training import train_on_partitions
 from orthocal.engines.dask.watch import PassWatch
-from orthocal.engines.room import reuse_freed_arrays
+from orthocal.engines.partitioned.bundles import Bundle, bundles, joined_frame
+from orthocal.engines.partitioned.cell_finder import CellFinder
+from orthocal.engines.room import give_back_freed_arrays, reuse_freed_arrays
 from orthocal.errors import OrthocalError
 
 LARGEST, MOST_FREE = 2**22, 2**25
 """Bytes of arrays that serve again, and of memory that is kept for them: little, for workers watch their memory."""
+MOST_BUNDLES = 2**14
+"""Tasks that the scheduler is given to move rows; where it would have more, Dask's own shuffle moves them."""
 AT_ONCE = 8
 """Summaries that are merged in one step: no worker holds more of them."""
 
@@ -115,6 +120,8 @@ class DaskTable:
         import dask
         from dask import dataframe as dd
 
+        if len(self.parts) * (len(inner) + 1) <= MOST_BUNDLES:
+            return self._bundled(function, build, inner, empty, shared)
         divisions = np.concatenate([[-np.inf], np.nextafter(inner, np.inf), [np.inf]])
         moved = self._tasks(range(len(self.parts)), function, shared)
         table = dd.from_delayed([both[0] for both in moved], meta=empty, verify_meta=False)
@@ -122,9 +129,28 @@ class DaskTable:
             table = table.set_index("prediction", divisions=divisions.tolist(), drop=False)
         else:
             table = table.repartition(npartitions=1)
-        task, sent = dask.delayed(build, pure=False), [_sent(one) for one in shared]
-        built = [task(part, *sent) for part in table.to_delayed()]
+        task, sent = dask.delayed(_kept, pure=False), [_sent(one) for one in shared]
+        built = [task(part, _sent(build), *sent) for part in table.to_delayed()]
         kept = dask.persist(*built, *(both[1] for both in moved))  # together, so that no partition is read twice
+        return DaskRanges(kept[: len(built)], kept[len(built) :])
+
+    def _bundled(
+        self, function: Callable[..., Any], build: Callable[..., Any], inner: Floats, empty: Any, shared: Sequence[Any]
+    ) -> DaskRanges:
+        """Move rows as bundles, a task each: a third of the time of Dask's own shuffle, while there are not too many."""
+        import dask
+
+        finder, sent = _sent(CellFinder.of(inner)), [_sent(one) for one in shared]
+        divide, gather = (dask.delayed(one, pure=False) for one in (_divided, _gathered))
+        moved = [
+            divide(part, name, _sent(function), finder, *sent)
+            for part, name in zip(self.parts, self.names, strict=True)
+        ]
+        built = [
+            gather([bundles[number + 1] for bundles in moved], _sent(build), _sent(empty), *sent)
+            for number in range(len(inner) + 1)
+        ]
+        kept = dask.persist(*built, *(bundles[0] for bundles in moved))  # together, so that no partition is read twice
         return DaskRanges(kept[: len(built)], kept[len(built) :])
 
     def calls(self, function: Callable[..., Any], arguments: Sequence[tuple[Any, ...]], *shared: Any) -> list[Any]:
@@ -170,7 +196,7 @@ class DaskRanges:
         """Return what a function makes of the ranges, when it is needed."""
         import dask
 
-        return replace(self, pieces=[dask.delayed(function)(piece, *shared) for piece in self.pieces])
+        return replace(self, pieces=[dask.delayed(_changed)(piece, function, *shared) for piece in self.pieces])
 
 
 def _sent(value: Any) -> Any:
@@ -180,10 +206,33 @@ def _sent(value: Any) -> Any:
     return dask.delayed(value, pure=False, traverse=False)
 
 
-def _answer(piece: Any, number: int, function: Callable[..., Any], *shared: Any) -> Any:
+def _divided(part: Any, name: str, function: Callable[..., Any], finder: CellFinder, *shared: Any) -> list[Any]:
+    """The note of a partition, and its rows by range, None where there are none."""
+    table, note = function(part, name, *shared)
+    found = dict(bundles(table, finder))
+    return [note, *(found.get(number) for number in range(len(finder)))]
+
+
+def _gathered(parts: Sequence[Bundle | None], build: Callable[..., Any], empty: Any, *shared: Any) -> Any:
+    """A range of the rows that arrive."""
+    some = [part for part in parts if part is not None]
+    found = _kept(joined_frame(some) if some else empty, build, *shared)
+    give_back_freed_arrays()  # those of bundles: a worker that seems full writes its part of the others to disk
+    return found
+
+
+def _kept(table: Any, build: Callable[..., Any], *shared: Any) -> KeptRange:
+    return KeptRange(build(table, *shared))
+
+
+def _answer(kept: Any, number: int, function: Callable[..., Any], *shared: Any) -> Any:
     """The answer of a range, on a worker, whose many short steps would else have their memory provided anew each."""
     reuse_freed_arrays(LARGEST, MOST_FREE)
-    return function(piece, number, *shared)
+    return function(kept.read(), number, *shared)
+
+
+def _changed(kept: Any, function: Callable[..., Any], *shared: Any) -> KeptRange:
+    return KeptRange(function(kept.read(), *shared))
 
 
 def _rows(part: Any, columns: list[str], function: Callable[..., Booleans], *shared: Any) -> Any:

@@ -13,6 +13,7 @@ from orthocal.arrays import Floats, Integers, is_constant
 from orthocal.engines.local.chunks import Scratch
 from orthocal.engines.local.stored import Kept, Stored, stored
 from orthocal.engines.local.threads import in_threads
+from orthocal.engines.partitioned.bundles import by_range
 from orthocal.engines.partitioned.cell_finder import CellFinder
 from orthocal.engines.room import Room, memory
 
@@ -49,9 +50,7 @@ class Columns(NamedTuple):
         """Put the rows of a frame in the order of their ranges."""
         import pandas as pd
 
-        place = finder.cells(table["prediction"].to_numpy())
-        order = np.argsort(place.astype(np.min_scalar_type(len(finder) - 1)), kind="stable")
-        starts = np.concatenate([[0], np.cumsum(np.bincount(place, minlength=len(finder)))])
+        order, starts = by_range(table["prediction"].to_numpy(), finder)
         columns: dict[str, Any] = {}
         labels, same = {}, {}
         for name in table.columns:

@@ -23,19 +23,6 @@ class Kept(NamedTuple):
         return self.value
 
 
-def stored(value: Any, path: Path, room: Room) -> Stored | Kept:
-    """Keep an object in memory while there is room for its arrays; else write it."""
-    arrays: list[pickle.PickleBuffer] = []
-    rest = pickle.dumps(value, protocol=5, buffer_callback=arrays.append)
-    raw = [array.raw() for array in arrays]
-    if room.take(sum(one.nbytes for one in raw)):
-        return Kept(value)
-    with path.open("wb") as file:
-        for one in raw:
-            file.write(one)
-    return Stored(path, rest, tuple(one.nbytes for one in raw))
-
-
 class Stored(NamedTuple):
     """An object whose arrays lie in a file, one after the other; what is left of it is small, and stays in memory."""
 
@@ -52,3 +39,27 @@ class Stored(NamedTuple):
         ends = list(accumulate(self.sizes))
         buffers = [pages[end - size : end] for end, size in zip(ends, self.sizes, strict=True)]
         return pickle.loads(self.rest, buffers=buffers)  # noqa: S301  # written by this process
+
+
+def stored(value: Any, path: Path, room: Room) -> Stored | Kept:
+    """Keep an object in memory while there is room for its arrays; else write it."""
+    rest, arrays = _taken_apart(value)
+    return Kept(value) if room.take(sum(one.nbytes for one in arrays)) else _written(rest, arrays, path)
+
+
+def written(value: Any, path: Path) -> Stored:
+    """Write an object."""
+    return _written(*_taken_apart(value), path)
+
+
+def _taken_apart(value: Any) -> tuple[bytes, list[memoryview]]:
+    arrays: list[pickle.PickleBuffer] = []
+    rest = pickle.dumps(value, protocol=5, buffer_callback=arrays.append)
+    return rest, [array.raw() for array in arrays]
+
+
+def _written(rest: bytes, arrays: list[memoryview], path: Path) -> Stored:
+    with path.open("wb") as file:
+        for one in arrays:
+            file.write(one)
+    return Stored(path, rest, tuple(one.nbytes for one in arrays))

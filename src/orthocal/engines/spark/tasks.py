@@ -6,13 +6,12 @@ import pickle
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import reduce
-from itertools import pairwise
 from typing import Any
-
-import numpy as np
 
 from orthocal.arrays import Floats
 from orthocal.engines.local.table import Filter
+from orthocal.engines.partitioned.bundles import bundles, joined_frame
+from orthocal.engines.partitioned.cell_finder import CellFinder
 from orthocal.errors import OrthocalError
 
 ANSWERS = "number long, answer binary"
@@ -173,21 +172,13 @@ def dividing(
     reader: ChunkReader, function: Callable[..., Any], shared: Sequence[Any], inner: Floats
 ) -> Callable[[Iterator[Any]], Iterator[Any]]:
     """Return what a worker does to divide its rows by ranges of the prediction; a broken rule goes to the first."""
-
-    def divided(part: Any, name: str) -> Iterator[tuple[int, dict[str, Any]]]:
-        table, _ = function(part, name, *shared)
-        place = np.searchsorted(inner, table["prediction"].to_numpy(), side="left")
-        order = np.argsort(place, kind="stable")
-        ends = np.cumsum(np.bincount(place, minlength=len(inner) + 1)).tolist()
-        columns = {name: table[name].to_numpy()[order] for name in table.columns}
-        for number, (first, last) in enumerate(pairwise([0, *ends])):
-            if last > first:
-                yield number, {name: values[first:last] for name, values in columns.items()}
+    finder = CellFinder.of(inner)
 
     def task(batches: Iterator[Any]) -> Iterator[Any]:
         for number, part in reader.frames(batches):
             try:
-                for where, rows in divided(part, chunk_name(number)):
+                table, _ = function(part, chunk_name(number), *shared)
+                for where, rows in bundles(table, finder):
                     yield _row(where, _pickled(rows))
             except OrthocalError as error:
                 yield _row(0, _pickled(error))
@@ -199,10 +190,7 @@ def building(build: Callable[..., Any], shared: Sequence[Any]) -> Callable[[Any]
     """Return what a worker does to make a range of the rows that arrive."""
 
     def built(answers: Any) -> Any:
-        import pandas as pd
-
-        parts = [unpacked(one) for one in answers]
-        return build(pd.DataFrame({name: np.concatenate([part[name] for part in parts]) for name in parts[0]}), *shared)
+        return build(joined_frame([unpacked(one) for one in answers]), *shared)
 
     def task(group: Any) -> Any:
         import pandas as pd
