@@ -20,6 +20,7 @@ def _numbers(kind: str) -> np.ndarray:
         "in two places": np.concatenate([rng.standard_normal(N // 2), 1e9 + rng.standard_normal(N // 2)]),
         "last digits": 1 + rng.integers(0, 50, N) * np.finfo(float).eps,
         "zeros": np.where(rng.random(N) < 0.5, 0.0, -0.0),
+        "none": np.empty(0),
         "range beyond doubles": np.where(rng.random(N) < 0.5, -1e308, 1e308) * rng.random(N),
     }
     return values[kind]
@@ -27,7 +28,17 @@ def _numbers(kind: str) -> np.ndarray:
 
 @pytest.mark.parametrize(
     "kind",
-    ["normal", "heavy tails", "tied", "one far away", "in two places", "last digits", "zeros", "range beyond doubles"],
+    [
+        "normal",
+        "heavy tails",
+        "tied",
+        "one far away",
+        "in two places",
+        "last digits",
+        "zeros",
+        "range beyond doubles",
+        "none",
+    ],
 )
 def test_order_is_the_stable_one(kind):
     values = _numbers(kind)

@@ -164,6 +164,8 @@ def ordered(values: Floats) -> tuple[Integers, Floats]:
     (a radix sort). Where they crowd in a few of these, the leading bits of each number and its place are packed into one integer,
     and those are sorted. The few rows that share a step, or leading bits, are put in order after.
     """
+    if not len(values):
+        return np.arange(0), values
     low, high = float(values.min()), float(values.max())
     few = np.sort(values[:: max(len(values) // LOOKED_AT, 1)])
     middle = float(few[3 * len(few) // 4] - few[len(few) // 4])
