@@ -158,7 +158,7 @@ def packed_argsort(values: Floats) -> Integers:
 
 
 def ordered(values: Floats) -> tuple[Integers, Floats]:
-    """Return (stable order, sorted numbers) of finite numbers by sorting whole ones: in half the time of `argsort`, or less.
+    """Return (stable order, sorted numbers) of numbers by sorting whole ones: in half the time of `argsort`, or less.
 
     Numbers are put into some four thousand million steps of their range, which are sorted by their lower and by their upper half
     (a radix sort). Where they crowd in a few of these, the leading bits of each number and its place are packed into one integer,
@@ -168,9 +168,8 @@ def ordered(values: Floats) -> tuple[Integers, Floats]:
         return np.arange(0), values
     low, high = float(values.min()), float(values.max())
     few = np.sort(values[:: max(len(values) // LOOKED_AT, 1)])
-    middle = float(few[3 * len(few) // 4] - few[len(few) // 4])
-    scale = KEYS / (high - low) if high > low else np.inf
-    if not (np.isfinite(scale) and middle * scale > ROOM * len(values)):
+    scale = KEYS / (high - low) if np.isfinite(low) and np.isfinite(high) and high > low else np.inf
+    if not np.isfinite(scale) or (few[3 * len(few) // 4] - few[len(few) // 4]) * scale <= ROOM * len(values):
         return _ordered_by_bits(values)
     place = values - low
     place *= scale
