@@ -78,8 +78,8 @@ def summed_overlap_of(loss: Loss) -> SummedOverlap | None:
     sums = {}
     for name, (got, propensity) in overlap.levels.items():
         rows = np.count_nonzero(got)
-        inverse = got / propensity
-        inverse *= overlap.weight
+        inverse = overlap.weight / propensity
+        inverse *= got
         sums[name] = np.array([rows, propensity.min(), propensity.max(), inverse.sum(), inverse @ inverse])
     few = overlap[np.arange(min(len(loss), SHOWN))]
     return SummedOverlap(
