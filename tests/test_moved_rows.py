@@ -101,9 +101,7 @@ def test_bundles_hold_every_row_once_and_a_column_of_one_number_once():
     assert {len(part["mass"]) for part in parts.values()} == {1}
     again = joined_frame([parts[number] for number in sorted(parts)])
     pd.testing.assert_frame_equal(
-        again.sort_values("prediction", ignore_index=True),
-        table.sort_values("prediction", ignore_index=True),
-        check_like=True,
+        again.sort_values("prediction", ignore_index=True), table.sort_values("prediction", ignore_index=True)
     )
 
 

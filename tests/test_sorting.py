@@ -21,6 +21,7 @@ def _numbers(kind: str) -> np.ndarray:
         "last digits": 1 + rng.integers(0, 50, N) * np.finfo(float).eps,
         "zeros": np.where(rng.random(N) < 0.5, 0.0, -0.0),
         "none": np.empty(0),
+        "ends of doubles": np.where(rng.random(N) < 0.5, -1e308, 1e308),
         "infinite": np.where(rng.random(N) < 0.5, np.inf, rng.standard_normal(N)),
         "all infinite": np.full(5, -np.inf),
         "range beyond doubles": np.where(rng.random(N) < 0.5, -1e308, 1e308) * rng.random(N),
@@ -40,6 +41,7 @@ def _numbers(kind: str) -> np.ndarray:
         "zeros",
         "range beyond doubles",
         "none",
+        "ends of doubles",
     ],
 )
 def test_order_is_the_stable_one(kind):

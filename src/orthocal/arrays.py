@@ -168,7 +168,7 @@ def ordered(values: Floats) -> tuple[Integers, Floats]:
         return np.arange(0), values
     low, high = float(values.min()), float(values.max())
     few = np.sort(values[:: max(len(values) // LOOKED_AT, 1)])
-    scale = KEYS / (high - low) if np.isfinite(low) and np.isfinite(high) and high > low else np.inf
+    scale = KEYS / (high - low) if high > low and np.isfinite(high - low) else np.inf
     if not np.isfinite(scale) or (few[3 * len(few) // 4] - few[len(few) // 4]) * scale <= ROOM * len(values):
         return _ordered_by_bits(values)
     place = values - low

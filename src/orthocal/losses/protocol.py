@@ -252,7 +252,8 @@ def of_columns(like: L, columns: Mapping[str, Any]) -> L:
 
 
 def _law(like: Any, columns: Mapping[str, Any]) -> TableDistribution | None:
-    table = [column for name, column in columns.items() if name.startswith(DISTRIBUTION)]
+    count = sum(name.startswith(DISTRIBUTION) for name in columns)
+    table = [columns[f"{DISTRIBUTION}{number}"] for number in range(count)]  # whatever order they come in
     return TableDistribution(like.distribution.tabulated().levels, np.column_stack(table)) if table else None
 
 

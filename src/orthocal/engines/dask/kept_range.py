@@ -34,13 +34,19 @@ class KeptRange:
 
 
 def _folder() -> str | None:
-    """Return the folder of the worker, which is removed with it; None, for the usual one, where no worker is at work."""
+    """Return the folder of the worker, which is removed with it; None, for the usual one, where no worker is at work.
+
+    A range that arrives is written outside of any task, where the worker is not known: then that of the last task counts.
+    """
     from distributed import get_worker
 
-    try:
-        return str(get_worker().local_directory)
-    except ValueError:
-        return None
+    with suppress(ValueError):
+        _last[:] = [str(get_worker().local_directory)]
+    return _last[0] if _last and Path(_last[0]).is_dir() else None
+
+
+_last: list[str] = []
+"""The folder of the worker that this process was seen to be."""
 
 
 def _remove(path: str) -> None:

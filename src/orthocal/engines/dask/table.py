@@ -176,6 +176,7 @@ class DaskRanges:
 
     pieces: Sequence[Any]
     noted: Sequence[Any]
+    changes: tuple[tuple[Callable[..., Any], tuple[Any, ...]], ...] = ()
 
     @cached_property
     def notes(self) -> list[Any]:
@@ -188,15 +189,13 @@ class DaskRanges:
         """Compute the answers of all ranges."""
         import dask
 
-        task, sent = dask.delayed(_answer, pure=False), [_sent(one) for one in shared]
-        asked = [task(piece, number, _sent(function), *sent) for number, piece in enumerate(self.pieces)]
+        task, sent = dask.delayed(_answer, pure=False), [_sent(one) for one in (self.changes, function, *shared)]
+        asked = [task(piece, number, *sent) for number, piece in enumerate(self.pieces)]
         return list(dask.compute(*asked))
 
     def changed(self, function: Callable[..., Any], *shared: Any) -> DaskRanges:
-        """Return what a function makes of the ranges, when it is needed."""
-        import dask
-
-        return replace(self, pieces=[dask.delayed(_changed)(piece, function, *shared) for piece in self.pieces])
+        """Return what a function makes of the ranges, when they are read."""
+        return replace(self, changes=(*self.changes, (function, shared)))
 
 
 def _sent(value: Any) -> Any:
@@ -225,14 +224,13 @@ def _kept(table: Any, build: Callable[..., Any], *shared: Any) -> KeptRange:
     return KeptRange(build(table, *shared))
 
 
-def _answer(kept: Any, number: int, function: Callable[..., Any], *shared: Any) -> Any:
+def _answer(kept: Any, number: int, changes: Sequence[Any], function: Callable[..., Any], *shared: Any) -> Any:
     """The answer of a range, on a worker, whose many short steps would else have their memory provided anew each."""
     reuse_freed_arrays(LARGEST, MOST_FREE)
-    return function(kept.read(), number, *shared)
-
-
-def _changed(kept: Any, function: Callable[..., Any], *shared: Any) -> KeptRange:
-    return KeptRange(function(kept.read(), *shared))
+    piece = kept.read()
+    for change, more in changes:
+        piece = change(piece, *more)
+    return function(piece, number, *shared)
 
 
 def _rows(part: Any, columns: list[str], function: Callable[..., Booleans], *shared: Any) -> Any:

@@ -33,7 +33,10 @@ def bundles(table: Any, finder: CellFinder) -> Iterator[tuple[int, Bundle]]:
         (same if is_same else columns)[name] = values[:1].copy() if is_same else values.take(order)
     for number, (first, last) in enumerate(pairwise(starts.tolist())):
         if last > first:  # copies, for a part of an array would keep the whole of it in memory
-            yield number, {name: values[first:last].copy() for name, values in columns.items()} | same
+            yield (
+                number,
+                {name: same[name] if name in same else columns[name][first:last].copy() for name in table.columns},
+            )
 
 
 def joined_frame(parts: Sequence[Bundle]) -> Any:
