@@ -9,6 +9,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from dask import dataframe as dd
+from dask import delayed
 
 from orthocal.assessment.records import Settings
 from orthocal.effects import CATE
@@ -24,6 +25,7 @@ from orthocal.engines.partitioned.fit import fitted
 from orthocal.engines.partitioned.preparation import prepared
 from orthocal.engines.partitioned.ranges import ranges
 from orthocal.engines.partitioned.verdict import judged
+from orthocal.errors import OrthocalError
 from orthocal.nuisances.learners import Recipe
 from orthocal.roles import Roles
 
@@ -77,6 +79,13 @@ def test_bundles_on_dask_are_as_its_own_shuffle(rows, monkeypatch):
     bundled = found(table, monkeypatch)
     monkeypatch.setattr(dask_table, "MOST_BUNDLES", 0)
     same(found(table, monkeypatch), bundled)
+
+
+def test_treatments_of_two_kinds_are_named_as_such(rows, monkeypatch):
+    texts = rows[3000:].assign(a=rows.a[3000:].astype(str))
+    table = DaskTable(dd.from_delayed([delayed(rows[:3000]), delayed(texts)], meta=rows[:0], verify_meta=False))
+    with pytest.raises(OrthocalError, match=r"'a' must hold the same kind of value in every partition"):
+        judged(source_of(table, monkeypatch), Settings(random_state=0), exact=True)
 
 
 def test_a_kept_range_is_sent_whole_and_leaves_no_file():

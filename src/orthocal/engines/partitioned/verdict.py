@@ -16,7 +16,7 @@ from orthocal.assessment.subgroups import MOST_LEVELS
 from orthocal.assessment.sweeps import Rows
 from orthocal.engines.partitioned.grid_verdict import judged_on_grid, replace_rows
 from orthocal.engines.partitioned.partition_loss import Job, loss_of
-from orthocal.engines.partitioned.passes import reduced, reduced_notes
+from orthocal.engines.partitioned.passes import each, reduced, reduced_notes
 from orthocal.engines.partitioned.ranges import RangedRows, ranges
 from orthocal.engines.partitioned.source import Source
 from orthocal.engines.partitioned.summed_overlap import SummedOverlap, summed_overlap_of, warned
@@ -31,11 +31,21 @@ def judged(source: Source, settings: Settings, *, exact: bool) -> Assessment:
     """
     if not exact and source.is_quadratic and source.job.roles.groups is None:
         return judged_on_grid(source, settings)
-    pieces = ranges(source, summed_overlap_of)
-    overlap = warned(reduced_notes(pieces.notes, SummedOverlap.merge)) if source.has_overlap else None
+    try:
+        pieces = ranges(source, summed_overlap_of)
+        overlap = warned(reduced_notes(pieces.notes, SummedOverlap.merge)) if source.has_overlap else None
+    except OrthocalError:
+        each(
+            source.table, _nothing, source.job
+        )  # values of two kinds are the better reason, which no partition sees alone
+        raise
     rows = RangedRows(pieces, source.like)
     rows.like = replace_rows(source.like, rows.rows)
     return judge(rows, settings, _subgroups(rows, source.job.roles.by), overlap)
+
+
+def _nothing(part: Any, job: Job) -> None:
+    del part, job
 
 
 def _subgroups(rows: RangedRows, by: tuple[str, ...]) -> Iterator[tuple[str, str, Rows]]:
