@@ -137,7 +137,7 @@ class DaskTable:
     def _bundled(
         self, function: Callable[..., Any], build: Callable[..., Any], inner: Floats, empty: Any, shared: Sequence[Any]
     ) -> DaskRanges:
-        """Move rows as bundles, a task each: a third of the time of Dask's own shuffle, while there are not too many."""
+        """Move rows as bundles, a task each: faster than Dask's own shuffle, while there are not too many."""
         import dask
 
         finder, sent = _sent(CellFinder.of(inner)), [_sent(one) for one in shared]

@@ -24,7 +24,7 @@ def each(
     table: PartitionedTable, function: Callable[..., T], *shared: Any, parts: Sequence[int] | None = None
 ) -> list[T | None]:
     """Return ``function(partition, *shared)`` of every partition, or of some, in order; None of an empty one."""
-    return [heard.answer for heard in _checked(table.answers(named, function, *shared, parts=parts))]
+    return [reply.answer for reply in _checked(table.answers(named, function, *shared, parts=parts))]
 
 
 def reduced(table: PartitionedTable, function: Callable[..., T | None], merge: Callable[[T, T], T], *shared: Any) -> T:
@@ -32,19 +32,19 @@ def reduced(table: PartitionedTable, function: Callable[..., T | None], merge: C
     return _the_answer(table.merged(named, partial(_merged, merge), function, *shared))  # type: ignore[no-any-return]
 
 
-def reduced_notes(notes: Sequence[Heard], merge: Callable[[T, T], T]) -> T:
+def reduced_notes(notes: Sequence[Reply], merge: Callable[[T, T], T]) -> T:
     """Return the notes that partitions made when their rows were moved, merged as answers are."""
     return _the_answer(_merged(merge, notes))  # type: ignore[no-any-return]
 
 
-def _the_answer(heard: Heard) -> Any:
-    _checked([heard])
-    if heard.answer is None:
+def _the_answer(reply: Reply) -> Any:
+    _checked([reply])
+    if reply.answer is None:
         raise OrthocalError("The data must have rows of positive weight; every partition is empty, or of weight 0.")
-    return heard.answer
+    return reply.answer
 
 
-class Heard(NamedTuple):
+class Reply(NamedTuple):
     """What partitions answer: an answer, oddities in words, or what is wrong.
 
     A failure is an answer like any other, so that no task is tried again in vain. `kinds` has, for each column of labels and
@@ -57,16 +57,16 @@ class Heard(NamedTuple):
     kinds: tuple[tuple[str, str, str], ...] = ()
 
 
-def named(part: Any, name: str, function: Callable[..., Any], *shared: Any) -> Heard:
+def named(part: Any, name: str, function: Callable[..., Any], *shared: Any) -> Reply:
     """Ask a partition. What is wrong with it, or odd, is said with its name."""
     part = _that_count(part, shared)
     if len(part) == 0:
-        return Heard(odd=(f"{name} is empty; it adds nothing.",))
+        return Reply(odd=(f"{name} is empty; it adds nothing.",))
     kinds = _kinds(part, name, shared)
     try:
-        return Heard(function(part, *shared), _oddities(part, name, shared), None, kinds)
+        return Reply(function(part, *shared), _oddities(part, name, shared), None, kinds)
     except OrthocalError as error:
-        return Heard(failed=f"{name}: {error}", kinds=kinds)
+        return Reply(failed=f"{name}: {error}", kinds=kinds)
 
 
 def _that_count(part: Any, shared: Sequence[Any]) -> Any:
@@ -101,17 +101,17 @@ def _kinds(part: Any, name: str, shared: Sequence[Any]) -> tuple[tuple[str, str,
     return tuple((column, kind, name) for column, kind in found.items() if kind is not None)
 
 
-def _first_kinds(heard: Sequence[Heard]) -> tuple[tuple[str, str, str], ...]:
+def _first_kinds(replies: Sequence[Reply]) -> tuple[tuple[str, str, str], ...]:
     first: dict[tuple[str, str], str] = {}
-    for column, kind, name in (one for answer in heard for one in answer.kinds):
+    for column, kind, name in (one for answer in replies for one in answer.kinds):
         first.setdefault((column, kind), name)
     return tuple((column, kind, name) for (column, kind), name in first.items())
 
 
-def _require_one_kind(heard: Sequence[Heard]) -> None:
+def _require_one_kind(replies: Sequence[Reply]) -> None:
     """A column holds the same kind of value in every partition: numbers and text with the same digits are not the same."""
     first: dict[str, tuple[str, str]] = {}
-    for column, kind, name in _first_kinds(heard):
+    for column, kind, name in _first_kinds(replies):
         other, where = first.setdefault(column, (kind, name))
         if kind != other:
             raise OrthocalError(
@@ -125,22 +125,22 @@ def _lower(name: str) -> str:
     return name[:1].lower() + name[1:]
 
 
-def _merged(merge: Callable[[Any, Any], Any], heard: Sequence[Heard]) -> Heard:
-    failed = [one.failed for one in heard if one.failed is not None]
-    some = [one.answer for one in heard if one.answer is not None]
-    return Heard(
+def _merged(merge: Callable[[Any, Any], Any], replies: Sequence[Reply]) -> Reply:
+    failed = [one.failed for one in replies if one.failed is not None]
+    some = [one.answer for one in replies if one.answer is not None]
+    return Reply(
         reduce(merge, some) if some and not failed else None,
-        tuple(words for one in heard for words in one.odd),
+        tuple(words for one in replies for words in one.odd),
         failed[0] if failed else None,
-        _first_kinds(heard),
+        _first_kinds(replies),
     )
 
 
-def _checked(heard: Sequence[Heard]) -> Sequence[Heard]:
-    _require_one_kind(heard)
-    for one in heard:
+def _checked(replies: Sequence[Reply]) -> Sequence[Reply]:
+    _require_one_kind(replies)
+    for one in replies:
         if one.failed is not None:
             raise OrthocalError(one.failed)
-    for words in dict.fromkeys(words for one in heard for words in one.odd):
+    for words in dict.fromkeys(words for one in replies for words in one.odd):
         warnings.warn(words, PartitionWarning, stacklevel=6)
-    return heard
+    return replies

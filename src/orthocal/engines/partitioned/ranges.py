@@ -14,7 +14,7 @@ from orthocal.assessment.pieces import Piece
 from orthocal.assessment.subgroups import missing_last
 from orthocal.assessment.sweeps import Question, Rows, SortedRows, longest_piece, piece_ends
 from orthocal.engines.partitioned.partition_loss import Job
-from orthocal.engines.partitioned.passes import Heard, named
+from orthocal.engines.partitioned.passes import Reply, named
 from orthocal.engines.partitioned.source import Source, prediction_and_loss
 from orthocal.engines.protocol import SortedRanges
 from orthocal.errors import OrthocalError
@@ -96,13 +96,13 @@ def _table_like(like: Loss, by: Sequence[str]) -> Any:
 
 def _table(
     part: Any, name: str, job: Job, map_: Map | None, like: Loss, noting: Callable[[Loss], Any] | None
-) -> tuple[Any, Heard]:
+) -> tuple[Any, Reply]:
     """Rows of a partition as a frame that can be moved, and what is noted of them."""
-    heard = named(part, name, _columns, job, map_, noting)
-    if heard.failed is not None:
-        raise OrthocalError(heard.failed)
-    table, note = heard.answer or (_table_like(like, job.roles.by), None)
-    return table, heard._replace(answer=note)
+    reply = named(part, name, _columns, job, map_, noting)
+    if reply.failed is not None:
+        raise OrthocalError(reply.failed)
+    table, note = reply.answer or (_table_like(like, job.roles.by), None)
+    return table, reply._replace(answer=note)
 
 
 def _columns(part: Any, job: Job, map_: Map | None, noting: Callable[[Loss], Any] | None) -> tuple[Any, Any]:
