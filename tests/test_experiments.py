@@ -352,7 +352,30 @@ def test_acic_reduced(tmp_path, capsys, monkeypatch):
     rows = reproduced("acic", tmp_path, "--repeats", "1", "--learners", "default")
     assert [row["draw"] for row in rows] == ["1", "2"]
     assert float(rows[0]["T_base_mse"]) >= float(rows[0]["T_base_error"]) ** 2
-    assert capsys.readouterr().out.count("HELD") == 8
+    assert capsys.readouterr().out.count("HELD") == 10
+
+
+def harm(*ratios_by_draw):
+    """The two claims about harm, of an S-learner whose errors change by these ratios; the others' errors halve."""
+    rows = [
+        {"draw": draw, "learners": "default", "outcome_deviation": 2.0}
+        | {f"{model}_{method}_{of}": 1.0 for model in acic.MODELS for method in acic.METHODS for of in acic.FIGURES}
+        | {f"{model}_base_{of}": 2.0 for model in acic.MODELS for of in acic.FIGURES}
+        | {"S_auto_mse": 2 * ratio}
+        for draw, ratios in enumerate(ratios_by_draw, 1)
+        for ratio in ratios
+    ]
+    return acic.Challenge(sizes=("default",)).findings(rows).claims[-2:]
+
+
+def test_acic_counts_the_draws_that_rise_and_names_the_worst():
+    often, much = harm(*[(0.9, 0.9)] * 8, (1.0, 1.08), (0.9, 0.9))
+    assert (often.held, much.held) == (True, False)
+    assert "S 1 of 10" in often.measured
+    assert "S at most 1.040 (0.040), in draw 9" in much.measured  # a deviation of .057 over the root of 2
+    often, much = harm(*[(0.9,)] * 8, (1.01,), (1.03,))
+    assert (often.held, much.held) == (False, True)
+    assert "S at most 1.030, in draw 10" in much.measured
 
 
 class Told(LinearRegression):

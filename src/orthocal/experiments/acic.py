@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import Any, ClassVar
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 
@@ -44,6 +44,8 @@ METHODS: dict[str, Any] = {"isotonic": "isotonic", "histogram": Histogram(bins=2
 SMALLEST = 1e-3
 """Where an error not distinguishable from 0 is drawn on a log scale."""
 FIGURES = {"error": "true calibration error", "mse": "true mean squared error"}
+HARMED, HARM = 0.1, 0.03
+"""Share of the draws in which the default method may do harm, and how much of the base model's error it may add in any."""
 
 
 @dataclass(frozen=True)
@@ -92,7 +94,7 @@ class Challenge:
         """Errors in deviations of the outcome, shares of runs that got better, and two claims of the theory."""
         by_size = rows_by_size(rows, self.sizes)
         sizes = list(by_size)
-        tables = tuple(_table(size, by_size[size]) for size in sizes)
+        tables = tuple(table(size, by_size[size]) for size in sizes for table in (_table, _by_draw))
         panels = {
             f"{model}-learner, {size} trees": {
                 method: np.maximum(_scaled(by_size[size], model, method, "error"), SMALLEST)
@@ -108,7 +110,7 @@ class Challenge:
             columns=len(MODELS),
             caption="True calibration error on the test rows in standard deviations of the outcome, over draws and repetitions.",
         )
-        claims = tuple(claim for size in sizes for claim in _claims(size, by_size[size]))
+        claims = tuple(claim for size in sizes for about in (_claims, _harm) for claim in about(size, by_size[size]))
         return Findings(
             tables=tables,
             claims=claims,
@@ -207,6 +209,60 @@ def _table(size: str, rows: Sequence[Row]) -> Table:
         header,
         tuple(lines),
     )
+
+
+class Change(NamedTuple):
+    """True mean squared error of a draw after the default method over that before, means over repetitions; NaN for unknown."""
+
+    draw: int
+    ratio: float
+    standard_error: float
+
+    def in_words(self) -> str:
+        """The ratio, with its standard error where there is one."""
+        return f"{self.ratio:.3f}" + ("" if np.isnan(self.standard_error) else f" ({self.standard_error:.3f})")
+
+
+def _changes(rows: Sequence[Row], model: str) -> list[Change]:
+    found = []
+    for draw in sorted({row["draw"] for row in rows}):
+        own = [row for row in rows if row["draw"] == draw]
+        before, after = (_scaled(own, model, method, "mse") for method in ("base", "auto"))
+        ratio = float(after.mean() / before.mean())
+        spread = np.std(after - ratio * before, ddof=1) / before.mean() if len(own) > 1 else np.nan
+        found.append(Change(draw, ratio, float(spread) / np.sqrt(len(own))))
+    return found
+
+
+def _by_draw(size: str, rows: Sequence[Row]) -> Table:
+    changes = {f"{model}-learner": _changes(rows, model) for model in MODELS}
+    draws = [f"draw {one.draw}" for one in next(iter(changes.values()))]
+    return Table(
+        f"{size.capitalize()} trees: true mean squared error after auto over that before, over repetitions (standard error)",
+        ("", *draws),
+        tuple((model, *(one.in_words() for one in own)) for model, own in changes.items()),
+    )
+
+
+def _harm(size: str, rows: Sequence[Row]) -> list[Claim]:
+    """Whether the default method does harm in few draws only, and little."""
+    changes = {model: _changes(rows, model) for model in MODELS}
+    rises = {model: sum(one.ratio > 1 for one in own) for model, own in changes.items()}
+    worst = {model: max(own, key=lambda one: one.ratio) for model, own in changes.items()}
+    draws = len(changes["T"])
+    return [
+        Claim(
+            f"Auto calibration raises the true mean squared error in at most {HARMED:.0%} of the draws of every base model "
+            f"({size} trees).",
+            max(rises.values()) <= HARMED * draws,
+            ", ".join(f"{model} {count} of {draws}" for model, count in rises.items()),
+        ),
+        Claim(
+            f"Auto calibration raises the true mean squared error of no draw by more than {HARM:.0%} ({size} trees).",
+            max(one.ratio for one in worst.values()) <= 1 + HARM,
+            "; ".join(f"{model} at most {one.in_words()}, in draw {one.draw}" for model, one in worst.items()),
+        ),
+    ]
 
 
 def _answer(size: str, rows: Sequence[Row]) -> str:
