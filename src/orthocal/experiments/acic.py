@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import Any, ClassVar, NamedTuple
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -14,6 +14,7 @@ from orthocal.calibration.schemes import fit_calibrator
 from orthocal.calibrators import Histogram
 from orthocal.datasets import SimulatedData, load_acic16
 from orthocal.effects import CATE
+from orthocal.experiments.changes import change_table, harm_claims, in_deviations
 from orthocal.experiments.protocol import (
     WORDS,
     Claim,
@@ -44,8 +45,6 @@ METHODS: dict[str, Any] = {"isotonic": "isotonic", "histogram": Histogram(bins=2
 SMALLEST = 1e-3
 """Where an error not distinguishable from 0 is drawn on a log scale."""
 FIGURES = {"error": "true calibration error", "mse": "true mean squared error"}
-HARMED, HARM = 0.1, 0.03
-"""Share of the draws in which the default method may do harm, and how much of the base model's error it may add in any."""
 
 
 @dataclass(frozen=True)
@@ -94,10 +93,12 @@ class Challenge:
         """Errors in deviations of the outcome, shares of runs that got better, and two claims of the theory."""
         by_size = rows_by_size(rows, self.sizes)
         sizes = list(by_size)
-        tables = tuple(table(size, by_size[size]) for size in sizes for table in (_table, _by_draw))
+        tables = tuple(
+            table for size, own in by_size.items() for table in (_table(size, own), change_table(size, own, MODELS))
+        )
         panels = {
             f"{model}-learner, {size} trees": {
-                method: np.maximum(_scaled(by_size[size], model, method, "error"), SMALLEST)
+                method: np.maximum(in_deviations(by_size[size], model, method, "error"), SMALLEST)
                 for method in ("base", *METHODS)
             }
             for size in sizes
@@ -110,7 +111,9 @@ class Challenge:
             columns=len(MODELS),
             caption="True calibration error on the test rows in standard deviations of the outcome, over draws and repetitions.",
         )
-        claims = tuple(claim for size in sizes for about in (_claims, _harm) for claim in about(size, by_size[size]))
+        claims = tuple(
+            claim for size, own in by_size.items() for claim in (*_claims(size, own), *harm_claims(size, own, MODELS))
+        )
         return Findings(
             tables=tables,
             claims=claims,
@@ -186,20 +189,14 @@ def _judged(name: str, prediction: Floats, truth: Floats) -> Row:
     }
 
 
-def _scaled(rows: Sequence[Row], model: str, method: str, figure: str) -> Floats:
-    """A figure in deviations of the outcome: draws differ in scale, and in one the effect is the same for all."""
-    power = {"error": 1, "mse": 2}[figure]
-    return np.array([row[f"{model}_{method}_{figure}"] / row["outcome_deviation"] ** power for row in rows])
-
-
 def _table(size: str, rows: Sequence[Row]) -> Table:
     lines = []
     for model in MODELS:
-        base = {figure: _scaled(rows, model, "base", figure) for figure in FIGURES}
+        base = {figure: in_deviations(rows, model, "base", figure) for figure in FIGURES}
         for method in ("base", *METHODS):
             cells = []
             for figure in FIGURES:
-                own = _scaled(rows, model, method, figure)
+                own = in_deviations(rows, model, method, figure)
                 better = "" if method == "base" else f"{np.mean(own < base[figure]):.0%}"
                 cells += [f"{np.mean(own):.3f}", f"{np.median(own):.3f}", better]
             lines.append((f"{model}-learner, {method}", *cells))
@@ -211,67 +208,15 @@ def _table(size: str, rows: Sequence[Row]) -> Table:
     )
 
 
-class Change(NamedTuple):
-    """True mean squared error of a draw after the default method over that before, means over repetitions; NaN for unknown."""
-
-    draw: int
-    ratio: float
-    standard_error: float
-
-    def in_words(self) -> str:
-        """The ratio, with its standard error where there is one."""
-        return f"{self.ratio:.3f}" + ("" if np.isnan(self.standard_error) else f" ({self.standard_error:.3f})")
-
-
-def _changes(rows: Sequence[Row], model: str) -> list[Change]:
-    found = []
-    for draw in sorted({row["draw"] for row in rows}):
-        own = [row for row in rows if row["draw"] == draw]
-        before, after = (_scaled(own, model, method, "mse") for method in ("base", "auto"))
-        ratio = float(after.mean() / before.mean())
-        spread = np.std(after - ratio * before, ddof=1) / before.mean() if len(own) > 1 else np.nan
-        found.append(Change(draw, ratio, float(spread) / np.sqrt(len(own))))
-    return found
-
-
-def _by_draw(size: str, rows: Sequence[Row]) -> Table:
-    changes = {f"{model}-learner": _changes(rows, model) for model in MODELS}
-    draws = [f"draw {one.draw}" for one in next(iter(changes.values()))]
-    return Table(
-        f"{size.capitalize()} trees: true mean squared error after auto over that before, over repetitions (standard error)",
-        ("", *draws),
-        tuple((model, *(one.in_words() for one in own)) for model, own in changes.items()),
-    )
-
-
-def _harm(size: str, rows: Sequence[Row]) -> list[Claim]:
-    """Whether the default method does harm in few draws only, and little."""
-    changes = {model: _changes(rows, model) for model in MODELS}
-    rises = {model: sum(one.ratio > 1 for one in own) for model, own in changes.items()}
-    worst = {model: max(own, key=lambda one: one.ratio) for model, own in changes.items()}
-    draws = len(changes["T"])
-    return [
-        Claim(
-            f"Auto calibration raises the true mean squared error in at most {HARMED:.0%} of the draws of every base model "
-            f"({size} trees).",
-            max(rises.values()) <= HARMED * draws,
-            ", ".join(f"{model} {count} of {draws}" for model, count in rises.items()),
-        ),
-        Claim(
-            f"Auto calibration raises the true mean squared error of no draw by more than {HARM:.0%} ({size} trees).",
-            max(one.ratio for one in worst.values()) <= 1 + HARM,
-            "; ".join(f"{model} at most {one.in_words()}, in draw {one.draw}" for model, one in worst.items()),
-        ),
-    ]
-
-
 def _answer(size: str, rows: Sequence[Row]) -> str:
     """How often calibration by the default method brought predictions nearer, over runs and base models."""
     nearer = {
-        figure: np.mean([_scaled(rows, m, "auto", figure) < _scaled(rows, m, "base", figure) for m in MODELS])
+        figure: np.mean(
+            [in_deviations(rows, m, "auto", figure) < in_deviations(rows, m, "base", figure) for m in MODELS]
+        )
         for figure in FIGURES
     }
-    farther = np.mean([_scaled(rows, m, "auto", "mse") > _scaled(rows, m, "base", "mse") for m in MODELS])
+    farther = np.mean([in_deviations(rows, m, "auto", "mse") > in_deviations(rows, m, "base", "mse") for m in MODELS])
     return (
         f"{size.capitalize()} trees, method auto: the true calibration error falls in {nearer['error']:.0%} of cases; the true "
         f"mean squared error falls in {nearer['mse']:.0%} and rises in {farther:.0%}."
@@ -283,8 +228,8 @@ def _claims(size: str, rows: Sequence[Row]) -> list[Claim]:
     claims = []
     for method in METHODS:
         for figure, words in FIGURES.items():
-            pairs = [(float(np.mean(_scaled(rows, m, "base", figure))), m) for m in MODELS]
-            after = {m: float(np.mean(_scaled(rows, m, method, figure))) for m in MODELS}
+            pairs = [(float(np.mean(in_deviations(rows, m, "base", figure))), m) for m in MODELS]
+            after = {m: float(np.mean(in_deviations(rows, m, method, figure))) for m in MODELS}
             claims.append(
                 Claim(
                     f"{method.capitalize()} calibration lowers the mean {words} of every base model ({size} trees).",
