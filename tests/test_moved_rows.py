@@ -20,10 +20,11 @@ from orthocal.engines.local import ranges as local_ranges
 from orthocal.engines.local.stored import Kept, Stored
 from orthocal.engines.local.table import LocalTable
 from orthocal.engines.partitioned.bundles import bundles, joined_frame
-from orthocal.engines.partitioned.cell_finder import CellFinder, sums_in_cells
+from orthocal.engines.partitioned.cell_finder import MOST_JOINED, CellFinder, sums_in_cells
 from orthocal.engines.partitioned.fit import fitted
 from orthocal.engines.partitioned.preparation import prepared
 from orthocal.engines.partitioned.ranges import ranges
+from orthocal.engines.partitioned.sketch import Sketch
 from orthocal.engines.partitioned.verdict import judged
 from orthocal.errors import OrthocalError
 from orthocal.nuisances.learners import Recipe
@@ -116,6 +117,62 @@ def test_bundles_hold_every_row_once_and_a_column_of_one_number_once():
 
 def test_sums_in_cells_are_those_of_bincount():
     rng = np.random.default_rng(2)
-    cell, values = rng.integers(0, 50, 1000), rng.standard_normal(1000)
+    cell, values = rng.integers(0, 50, 1000, dtype=np.int32), rng.standard_normal(1000)
     np.testing.assert_array_equal(sums_in_cells(cell, values, 60), np.bincount(cell, values, 60))
     np.testing.assert_array_equal(sums_in_cells(cell, None, 60), np.bincount(cell, minlength=60))
+
+
+SPREADS = {
+    "normal": lambda rng, n: rng.standard_normal(n),
+    "skewed": lambda rng, n: rng.lognormal(0, 1.5, n),
+    "wild": lambda rng, n: rng.standard_cauchy(n),
+    "two heaps": lambda rng, n: np.where(rng.random(n) < 0.5, 1e-9 * rng.standard_normal(n), 5 + rng.random(n)),
+    "far from 0": lambda rng, n: 1e12 + rng.standard_normal(n),
+    "a few units of rounding": lambda rng, n: 1e9 + 1e-7 * rng.integers(0, 3000, n),
+    "levels": lambda rng, n: rng.integers(0, 40, n) / 7,
+    "tiny": lambda rng, n: 1e-300 * rng.standard_normal(n),
+    "huge": lambda rng, n: 1e300 * rng.standard_normal(n),
+    "one": lambda rng, n: np.full(n, 2.0),
+}
+
+
+@pytest.mark.parametrize("cells", [2, 20, 3000, 2**16])
+@pytest.mark.parametrize("spread", SPREADS)
+def test_cells_are_those_of_a_binary_search(spread, cells):
+    rng = np.random.default_rng(3)
+    seen, prediction = (SPREADS[spread](rng, n) for n in (200_000, 150_000))
+    edges = np.unique(np.sort(seen)[:: max(len(seen) // cells, 1)])
+    ends = np.concatenate([edges, np.nextafter(edges, np.inf), np.nextafter(edges, -np.inf)])
+    prediction = np.concatenate([prediction, ends, [edges[0] - abs(edges[0]), edges[-1] + abs(edges[-1])]])
+    np.testing.assert_array_equal(
+        CellFinder.of(edges).cells(prediction), np.searchsorted(edges, prediction, side="left")
+    )
+
+
+@pytest.mark.parametrize("cells", [2, 20, 3000, 2**16])
+@pytest.mark.parametrize("spread", SPREADS)
+def test_cells_near_edges_are_between_those_they_say_and_keep_exact_ones(spread, cells):
+    rng = np.random.default_rng(4)
+    seen, prediction = (SPREADS[spread](rng, n) for n in (200_000, 150_000))
+    edges, exact = np.unique(np.sort(seen)[:: max(len(seen) // cells, 1)]), seen[:3]
+    finder = CellFinder.near(edges, exact)
+    assert np.isin(exact, finder.edges).all()
+    assert (np.diff(finder.edges) > 0).all()
+    ends = np.concatenate([finder.edges, *(np.nextafter(finder.edges, end) for end in (-np.inf, np.inf)), edges])
+    everything = np.concatenate([prediction, ends])
+    np.testing.assert_array_equal(finder.cells(everything), np.searchsorted(finder.edges, everything, side="left"))
+    moved = np.searchsorted(finder.edges, edges)  # no edge goes far: few of them meet in one
+    assert np.bincount(moved).max() <= MOST_JOINED + 1
+
+
+def test_a_sketch_of_levels_keeps_them_as_edges_and_one_of_many_numbers_moves_its_own():
+    rng = np.random.default_rng(5)
+    levels, numbers = (
+        Sketch.of(rng.integers(0, 50, 10_000) / 7, None, 2**12),
+        Sketch.of(rng.random(10_000), None, 2**12),
+    )
+    np.testing.assert_array_equal(levels.finder(100).edges, levels.grid(100))
+    finder = numbers.finder(100, np.array([0.5]))
+    assert 0.5 in finder.edges
+    assert np.isin(numbers.grid(100), finder.edges).sum() <= 2  # those at the ends of the buckets
+    assert np.all(np.diff(np.searchsorted(numbers.level, finder.edges)) <= 2 * 2**12 / 100)

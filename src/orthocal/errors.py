@@ -145,6 +145,8 @@ def require_finite(values: Floats, name: str, first: int = 0) -> float:
     """No NaN, no infinity, nothing masked or huge; return the largest size. `first` numbers the first row of some of many."""
     if isinstance(values, np.ma.MaskedArray):
         values = np.ma.filled(values.astype(np.float64), np.nan)
+    if values.ndim == 1 and values.strides == (0,):  # one number for all rows
+        values = values[:1]
     # Half precision has no number as large as the limit, so ends are compared as doubles.
     low, high = float(values.min(initial=0.0)), float(values.max(initial=0.0))
     if low >= -LARGEST and high <= LARGEST:  # neither holds of NaN

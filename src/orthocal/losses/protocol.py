@@ -8,7 +8,7 @@ from typing import Any, Protocol, Self, TypeVar, cast, runtime_checkable
 
 import numpy as np
 
-from orthocal.arrays import Floats, Integers, RowIndex
+from orthocal.arrays import Floats, Integers, RowIndex, is_constant
 from orthocal.distributions import TableDistribution
 from orthocal.errors import OrthocalError, require_positive_mass, require_rows
 from orthocal.losses.average_curves import AverageCurves
@@ -185,6 +185,8 @@ def counted_rows(prediction: Any, loss: Any) -> tuple[Floats, Loss]:
 
 def rows_that_count(prediction: Floats, loss: Loss) -> tuple[Floats, Loss]:
     """Leave out rows of weight 0: they are no evidence, and must not be counted as any."""
+    if is_constant(loss.weight) and loss.weight[0] > 0:
+        return prediction, loss
     counting = loss.weight > 0
     if counting.all():
         return prediction, loss

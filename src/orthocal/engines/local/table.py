@@ -19,8 +19,8 @@ if TYPE_CHECKING:
 
 AT_ONCE = 8
 """Summaries that are merged in one step."""
-BLOCK = 2**19
-"""Rows that are summed up together, at most: what is made of more is memory that is new for every chunk."""
+BLOCK = 2**20
+"""Rows that are summed up together, at most: a chunk is as long as a row group of its file, if that is longer."""
 
 
 @dataclass(frozen=True)

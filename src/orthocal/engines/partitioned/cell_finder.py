@@ -2,22 +2,24 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import lru_cache
 
 import numpy as np
 import numpy.typing as npt
 from scipy.sparse import csc_array
 
-from orthocal.arrays import Floats, Integers
+from orthocal.arrays import Floats, Integers, distinct
 
-FEWEST_BUCKETS, MOST_BUCKETS, BUCKETS_A_CELL = 2**13, 2**19, 8
+CellNumbers = npt.NDArray[np.int32]
+FEWEST_BUCKETS, MOST_BUCKETS, BUCKETS_A_CELL = 2**13, 2**18, 4
 """Of equal width, whose first cell is kept in a table: the smaller it is, the faster the cache that it fits."""
-MOST_STEPS = 8
-"""Edges that a bucket may hold; where it holds more, predictions are searched for among the edges."""
+MOST_STEPS, FEW = 8, 2**8
+"""CellNumbers that predictions step on before they are searched for among the edges; and how few are searched for at once."""
+MOST_JOINED = 8
+"""CellNumbers that may become one where edges move to the ends of buckets."""
 TAIL, TAIL_SHARE = 64, 2**-10
 """Edges at either end, and their share of all, beyond which there are no buckets: predictions far away would make them wide."""
-PAST = -1
-"""The cell of a prediction that has no bucket, until it is searched for."""
 AT_ONCE = 2**16
 """Predictions that are worked on together: what is made of them stays in the cache."""
 
@@ -25,29 +27,38 @@ AT_ONCE = 2**16
 ONE = np.ones(1)
 
 
-def sums_in_cells(cell: Integers | npt.NDArray[np.int32], values: Floats | None, cells: int) -> Floats:
+@lru_cache(maxsize=2)
+def ones(count: int) -> Floats:
+    """Return so many; parts are mostly as long as each other."""
+    found = np.ones(count)
+    found.flags.writeable = False
+    return found
+
+
+def sums_in_cells(cell: CellNumbers, values: Floats | None, cells: int) -> Floats:
     """Return the sum of the values in each cell; without values, how many there are.
 
     It is `np.bincount`, as a product with a matrix of one column: in half the time, and threads need not wait for each other.
     """
-    if values is None:
-        return np.bincount(cell, minlength=cells).astype(np.float64)
-    short = cell.astype(np.int32, copy=False)  # which are taken as they are, while longer ones are looked through
-    return np.asarray(csc_array((values, short, np.array([0, len(cell)], dtype=np.int32)), shape=(cells, 1)) @ ONE)
+    values = ones(len(cell)) if values is None else values
+    return np.asarray(csc_array((values, cell, np.array([0, len(cell)], dtype=np.int32)), shape=(cells, 1)) @ ONE)
 
 
 @dataclass(frozen=True, eq=False)
 class CellFinder:
-    """Cells ( , ] between increasing edges, and a table of the first cell of each bucket.
+    """CellNumbers ( , ] between increasing edges, and a table of the first cell of each bucket.
+
+    Buckets are whatever `buckets` says, of edges and of predictions alike, so that rounding does no harm.
 
     Parameters
     ----------
     edges : array
         Inner edges.
     first : array of int32
-        The number of edges below each bucket, and -1 at either end, for predictions beyond them; empty where buckets do not pay.
+        The cell of each bucket, with one more at either end for predictions beyond; its first one, less 1 and negative, where an
+        edge lies inside the bucket. Empty where buckets do not pay.
     low, scale : float
-        Where the place before the first bucket begins, and how many there are in a unit of the prediction.
+        Where the bucket before the first begins, and how many there are in a unit of the prediction.
     """
 
     edges: Floats
@@ -58,46 +69,92 @@ class CellFinder:
     @classmethod
     def of(cls, edges: Floats) -> CellFinder:
         """Of some edges."""
+        return cls._framed(edges)._with(edges)
+
+    @classmethod
+    def near(cls, edges: Floats, exact: Floats) -> CellFinder:
+        """Of edges moved to the ends of their buckets, so that most cells are found by one look, and of exact ones."""
+        frame = cls._framed(edges)
+        moved = frame._moved(edges) if len(frame.first) else edges
+        return frame._with(distinct(np.sort(np.append(moved, exact), kind="stable")))
+
+    @classmethod
+    def _framed(cls, edges: Floats) -> CellFinder:
+        """Return buckets for these edges, without cells yet."""
         nothing = cls(edges, np.empty(0, dtype=np.int32))
         tail = min(TAIL, int(TAIL_SHARE * len(edges)))
         if len(edges) < 2 or not edges[-1 - tail] > edges[tail]:
             return nothing
-        low = float(edges[tail])
-        buckets = int(np.clip(BUCKETS_A_CELL * len(edges), FEWEST_BUCKETS, MOST_BUCKETS))
-        scale = buckets / float(edges[-1 - tail] - edges[tail])
+        count = int(np.clip(BUCKETS_A_CELL * len(edges), FEWEST_BUCKETS, MOST_BUCKETS))
+        scale = count / float(edges[-1 - tail] - edges[tail])
         if not np.isfinite(scale):
             return nothing
-        # A prediction that rounding puts into the next bucket must still find its cell: the first is that of the one before.
-        starts = low + (np.arange(buckets + 2) - 2) / scale
-        first = np.searchsorted(edges, starts, side="left").astype(np.int32)
-        if np.diff(first).max() > MOST_STEPS:
-            return nothing
-        first[0] = first[-1] = PAST
-        return cls(edges, first, low - 1 / scale, scale)
+        return cls(edges, np.empty(count + 2, dtype=np.int32), float(edges[tail]) - 1 / scale, scale)
+
+    def _with(self, edges: Floats) -> CellFinder:
+        """Return the cells of these edges."""
+        if not len(self.first):
+            return replace(self, edges=edges)
+        bucket = self.buckets(edges)
+        first = np.searchsorted(bucket, np.arange(len(self.first)), side="left").astype(np.int32)
+        steps = np.bincount(bucket, minlength=len(first))[1:-1].astype(float)
+        if steps @ steps > 2 * MOST_STEPS * len(edges):  # cells hold about as many rows each
+            return CellFinder(edges, np.empty(0, dtype=np.int32))
+        inside = bucket[self.buckets(np.nextafter(edges, np.inf)) == bucket]
+        first[inside] = ~first[inside]
+        return replace(self, edges=edges, first=first)
+
+    def _moved(self, edges: Floats) -> Floats:
+        """Return the ends of the buckets that edges lie in: the highest numbers there; edges stay where many would meet."""
+        bucket = self.buckets(edges)
+        inner = slice(np.searchsorted(bucket, 1), np.searchsorted(bucket, len(self.first) - 1))
+        own, low = bucket[inner], edges[inner]
+        if not len(own) or np.bincount(own).max() > MOST_JOINED:
+            return edges
+        end = self.low + (own + 1) / self.scale  # but for rounding
+        high = end + 0.5 / self.scale
+        if not (self.buckets(high) > own).all():
+            return edges
+        off = 4 * np.finfo(float).eps * max(abs(self.low), float(np.abs(end[[0, -1]]).max()))
+        low = np.where(self.buckets(end - off) == own, np.maximum(low, end - off), low)
+        high = np.where(self.buckets(end + off) > own, end + off, high)
+        while (np.nextafter(low, np.inf) < high).any():
+            middle = low + (high - low) / 2
+            within = self.buckets(middle) <= own
+            low, high = np.where(within, middle, low), np.where(within, high, middle)
+        return np.concatenate([edges[: inner.start], low, edges[inner.stop :]])
 
     def __len__(self) -> int:
         return len(self.edges) + 1
 
-    def cells(self, prediction: Floats) -> Integers:
+    def buckets(self, values: Floats) -> Integers:
+        """Return the bucket of each number, which does not fall as numbers rise."""
+        place = values - self.low
+        place *= self.scale
+        np.clip(place, 0, len(self.first) - 1, out=place)
+        return place.astype(np.int64)
+
+    def cells(self, prediction: Floats) -> CellNumbers:
         """Return the cell of each prediction."""
         if not len(self.first):
-            return np.searchsorted(self.edges, prediction, side="left").astype(np.int64, copy=False)
-        cell, upper = np.empty(len(prediction), dtype=np.int64), np.append(self.edges, np.inf)
+            return np.searchsorted(self.edges, prediction, side="left").astype(np.int32)
+        cell, upper = np.empty(len(prediction), dtype=np.int32), np.append(self.edges, np.inf)
         for start in range(0, len(prediction), AT_ONCE):
             cell[start : start + AT_ONCE] = self._cells(prediction[start : start + AT_ONCE], upper)
         return cell
 
-    def _cells(self, prediction: Floats, upper: Floats) -> Integers:
-        place = prediction - self.low
-        place *= self.scale
-        np.clip(place, 0, len(self.first) - 1, out=place)
-        cell = self.first.take(place.astype(np.int64)).astype(np.int64)
-        beyond = np.flatnonzero(cell == PAST)
-        cell[beyond] = np.searchsorted(self.edges, prediction[beyond], side="left")
-        further = prediction > upper.take(cell)
-        cell += further
-        rows = np.flatnonzero(further)
-        while len(rows):
+    def _cells(self, prediction: Floats, upper: Floats) -> CellNumbers:
+        cell = self.first.take(self.buckets(prediction))
+        rows = np.flatnonzero(cell < 0)
+        cell[rows] = ~cell[rows]
+        if 2 * len(rows) > len(cell):  # as where predictions are levels, each of which is an edge
+            further = prediction > upper.take(cell)
+            cell += further
+            rows = np.flatnonzero(further)
+        for _ in range(MOST_STEPS):
             rows = rows[prediction[rows] > upper[cell[rows]]]
+            if len(rows) <= FEW:
+                break
             cell[rows] += 1
+        cell[rows] = np.searchsorted(self.edges, prediction[rows], side="left")
         return cell

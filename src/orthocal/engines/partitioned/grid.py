@@ -8,12 +8,11 @@ from itertools import product
 from typing import Any, NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 
-from orthocal.arrays import Booleans, Floats, Integers, is_constant
+from orthocal.arrays import Booleans, Floats, is_constant
 from orthocal.assessment.pieces import Packed, Piece
 from orthocal.assessment.sweeps import Question
-from orthocal.engines.partitioned.cell_finder import CellFinder, sums_in_cells
+from orthocal.engines.partitioned.cell_finder import CellFinder, CellNumbers, sums_in_cells
 from orthocal.engines.partitioned.grid_cells import PredictionEnds, are_several, halves
 from orthocal.losses import Loss, QuadraticLoss, of_columns
 from orthocal.losses.counting import Counts
@@ -69,13 +68,12 @@ class MomentCells:
         return cls.in_cells(finder.cells(prediction), prediction, loss, finder.edges)
 
     @classmethod
-    def in_cells(cls, cell: Integers, prediction: Floats, loss: QuadraticLoss, edges: Floats) -> MomentCells:
+    def in_cells(cls, cell: CellNumbers, prediction: Floats, loss: QuadraticLoss, edges: Floats) -> MomentCells:
         """Of rows whose cells are known; by chance half of them are in the other half."""
         mass, weight = loss.denominator, loss.weight
         kind = MomentKind(float(mass[0]) if is_constant(mass) else None, weight is mass)
         alike = kind.mass is not None and kind.same
-        place = cell.astype(np.int32)
-        place *= HALVES
+        place = HALVES * cell
         place += halves(len(cell))
         column = {"r": loss.numerator - (prediction if kind.mass == 1 else mass * prediction), "m": mass, "w": weight}
         found = _moments(place, HALVES * (len(edges) + 1), column, prediction, kind)
@@ -199,7 +197,7 @@ class MomentCells:
 
 
 def _moments(
-    place: npt.NDArray[np.int32], places: int, column: dict[str, Floats], prediction: Floats, kind: MomentKind
+    place: CellNumbers, places: int, column: dict[str, Floats], prediction: Floats, kind: MomentKind
 ) -> dict[str, Floats]:
     """Sum products of columns, named by their letters, over cells and halves."""
 
@@ -212,10 +210,11 @@ def _moments(
     products = dict(column)
     if "r/m" in kind.names:
         found["r/m"] = sums(column["r"] ** 2 / np.where(column["m"] > 0, column["m"], np.inf))
-    # A product of three is one of two, made before, times one.
+    # A product of three is one of two, made just before, times one: in its place, for new memory costs as much as the product.
     for name in (name for name in kind.names[2:] if name != "r/m"):
-        if name not in products:
-            products[name] = products[name[:-1]] * column[name[-1]]
+        if name not in column:
+            before = products.pop(name[:-1]) if len(name) > 2 else None
+            products[name] = np.multiply(column[name[0]] if before is None else before, column[name[-1]], out=before)
         found[name] = sums(products[name])
     return found
 

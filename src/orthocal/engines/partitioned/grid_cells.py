@@ -7,10 +7,9 @@ from functools import lru_cache
 from typing import NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 
 from orthocal.arrays import Booleans, Floats, is_constant
-from orthocal.engines.partitioned.cell_finder import CellFinder, sums_in_cells
+from orthocal.engines.partitioned.cell_finder import CellFinder, CellNumbers, sums_in_cells
 from orthocal.losses import QuadraticLoss
 from orthocal.losses.counting import Counts
 from orthocal.losses.summed import SummedQuadraticLoss
@@ -38,10 +37,10 @@ class PredictionEnds(NamedTuple):
 
 
 @lru_cache(maxsize=2)
-def halves(rows: int) -> npt.NDArray[np.uint8]:
+def halves(rows: int) -> CellNumbers:
     """Return 0 or 1 for each row, by chance; the same for parts of as many rows, most of which are as long as each other."""
     bits = np.random.default_rng(rows).bytes(-(-rows // 8))
-    found = np.unpackbits(np.frombuffer(bits, dtype=np.uint8))[:rows]
+    found = np.unpackbits(np.frombuffer(bits, dtype=np.uint8))[:rows].astype(np.int32)
     found.flags.writeable = False
     return found
 
@@ -82,7 +81,7 @@ class GridCells:
     @classmethod
     def of(cls, prediction: Floats, loss: QuadraticLoss, finder: CellFinder, *, bounded: bool) -> GridCells:
         """Of some rows."""
-        cell, n, d = finder.cells(prediction).astype(np.int32), loss.numerator, loss.denominator
+        cell, n, d = finder.cells(prediction), loss.numerator, loss.denominator
 
         def sums(values: Floats | None) -> Floats:
             return sums_in_cells(cell, values, len(finder))

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from orthocal.arrays import Booleans, Floats, Integers, distinct, sorting_order_and_sorted
+from orthocal.arrays import Booleans, Floats, Integers, distinct, sorting_order_and_sorted, taken
 from orthocal.assessment import Assessment
 from orthocal.assessment.assess import judge
 from orthocal.assessment.parts import TestResult
@@ -34,6 +34,8 @@ GROUP_CELLS = 2**12
 """Of a subgroup."""
 
 
+REACHED = 1 - 1e-11
+"""Share of a weight at which, but for rounding, it is reached."""
 FEW_LEVELS = 32
 """Predictions in a bracket up to which each of them ends a cell: many rows may share one, and none is kept."""
 
@@ -68,8 +70,15 @@ class Grid:
         kept = np.array([len(levels) > FEW_LEVELS for levels in inside], dtype=bool)
         ends = np.concatenate([*few, *(np.nextafter(levels, -np.inf) for levels in few), brackets[kept].ravel()])
         more = np.append(ends[np.isfinite(ends)], [] if settings.cost is None else [settings.cost])
-        edges = distinct(np.sort(np.append(sketch.grid(cells), more), kind="stable"))
-        return cls(CellFinder.of(edges), brackets[kept], np.flatnonzero(kept))
+        return cls(sketch.finder(cells, more), brackets[kept], np.flatnonzero(kept))
+
+    def narrowed(self, cells: MomentCells, wanted: Floats) -> Grid:
+        """Return brackets of a few cells, in which so much weight is reached; nothing where that is outside its bracket."""
+        place = np.searchsorted(np.cumsum(cells.weight.sum(axis=0)), wanted * REACHED, side="left")
+        ends = np.concatenate([[-np.inf, -np.inf], self.finder.edges, [np.inf, np.inf, np.inf]])
+        low, high = ends[place], ends[place + 3]  # a cell at either side, for rounding
+        brackets = np.column_stack([np.maximum(self.brackets[:, 0], low), np.minimum(self.brackets[:, 1], high)])
+        return replace(self, brackets=brackets)
 
 
 @dataclass(frozen=True, eq=False)
@@ -107,17 +116,19 @@ class VerdictSums:
         """Return the cells of all rows, with the exact edges of bins among their ends; None where a bracket has missed one."""
         if not len(grid.brackets):
             return self.cells
-        order, level = sorting_order_and_sorted(self.inside[0])
-        numerator, denominator, weight = (column[order] for column in self.inside[1:])
+        wanted = self.cells.counts.weight_at_edges(bins)[grid.numbers]
+        grid = grid.narrowed(self.cells, wanted)
+        inside = self.inside[:, grid.covered.take(grid.finder.cells(self.inside[0]))]
+        order, level = sorting_order_and_sorted(inside[0])
+        numerator, denominator, weight = (column[order] for column in inside[1:])
         same, cells = self.cells.kind.same, self.cells.without(grid.covered)
         loss = QuadraticLoss(numerator, denominator, denominator if same else weight)
-        wanted = self.cells.counts.weight_at_edges(bins)[grid.numbers]
         outside = cells.weight.sum(axis=0)
         found = []
         for reach, (low, high) in zip(wanted, grid.brackets, strict=True):
             first, last = np.searchsorted(level, [low, high], side="right")
             below = outside[: np.searchsorted(grid.finder.edges, low, side="right")].sum() + weight[:first].sum()
-            place = np.searchsorted(below + np.cumsum(weight[first:last]), reach * (1 - 1e-11), side="left")
+            place = np.searchsorted(below + np.cumsum(weight[first:last]), reach * REACHED, side="left")
             if place >= last - first or below >= reach:
                 return None
             found.append(float(level[first + place]))
@@ -144,7 +155,7 @@ def judged_on_grid(source: Source, settings: Settings) -> Assessment:
 def _sums(source: Source, settings: Settings) -> tuple[VerdictSums, MomentCells]:
     """Sum up rows by a grid of a few partitions; by one of all where these are unlike the others."""
     for sketch, slack in source.rough_then_whole(SPREAD_ERRORS):
-        grid, coarse = Grid.of(sketch, settings, slack, CELLS), CellFinder.of(sketch.grid(GROUP_CELLS))
+        grid, coarse = Grid.of(sketch, settings, slack, CELLS), sketch.finder(GROUP_CELLS)
         found = reduced(source.table, _verdict_sums, VerdictSums.merge, source.job, source.map, grid, coarse)
         cells = found.settled(grid, settings.bins)
         if cells is not None and not cells.is_uneven(UNEVEN):
@@ -159,8 +170,9 @@ def _verdict_sums(part: Any, job: Job, map_: Map | None, grid: Grid, coarse: Cel
     if not len(prediction):
         return None
     cell = grid.finder.cells(prediction)
-    kept = np.flatnonzero(grid.covered[cell]) if len(grid.brackets) else np.empty(0, dtype=np.int64)
-    inside = np.array([column[kept] for column in (prediction, loss.numerator, loss.denominator, loss.weight)])
+    kept = np.flatnonzero(grid.covered.take(cell)) if len(grid.brackets) else np.empty(0, dtype=np.int64)
+    columns = (prediction, loss.numerator, loss.denominator, loss.weight)
+    inside = np.array([taken(column, kept) for column in columns])
     return VerdictSums(
         MomentCells.in_cells(cell, prediction, loss, grid.finder.edges),
         inside,

@@ -117,15 +117,15 @@ class Source:
         """Return the moments of a straight line."""
         return reduced(self.table, _line, LineSums.merge, self.job, self.map, self.pivot)
 
-    def cells(self, edges: Floats, *, bounded: bool = False) -> GridCells:
-        """Return the sums of the cells between these edges."""
-        return reduced(self.table, _cells, GridCells.merge, self.job, self.map, CellFinder.of(edges), bounded)
+    def cells(self, finder: CellFinder) -> GridCells:
+        """Return the sums of cells."""
+        return reduced(self.table, _cells, GridCells.merge, self.job, self.map, finder)
 
     @cached_property
     def grid(self) -> GridCells:
         """Sums of the cells of a fine grid, drawn by a few partitions, or by all where those are unlike the others."""
-        found = self.cells(self.rough_sketch.grid(CELLS), bounded=True)
-        return self.cells(self.sketch.grid(CELLS), bounded=True) if found.is_uneven and self.is_rough else found
+        found = self.cells(self.rough_sketch.finder(CELLS))
+        return self.cells(self.sketch.finder(CELLS)) if found.is_uneven and self.is_rough else found
 
     def sample(self, rows: int) -> tuple[Floats, Any]:
         """Return (prediction, loss) of about so many rows, drawn by a seeded hash of what they hold."""
@@ -209,7 +209,7 @@ def _looked_at(part: Any, job: Job, map_: Map | None) -> tuple[Sketch, int] | No
     prediction, weight = _predicted(part, job, map_)
     if not len(prediction):
         return None
-    few = max(len(prediction) // LOOKED_AT, 1)
+    few = -(-len(prediction) // LOOKED_AT)
     rows = np.arange(0, len(prediction) - few + 1, few)
     rows += np.random.default_rng(job.seed).integers(few, size=len(rows))
     return Sketch.of(prediction[rows], None if weight is None else weight[rows], ROUGH_KEPT), len(prediction)
@@ -234,9 +234,9 @@ def _line(part: Any, job: Job, map_: Map | None, pivot: float) -> LineSums | Non
     return LineSums.of(prediction, loss, pivot) if len(prediction) else None
 
 
-def _cells(part: Any, job: Job, map_: Map | None, finder: CellFinder, bounded: bool) -> GridCells | None:
+def _cells(part: Any, job: Job, map_: Map | None, finder: CellFinder) -> GridCells | None:
     prediction, loss = _quadratic(part, job, map_)
-    return GridCells.of(prediction, loss, finder, bounded=bounded) if len(prediction) else None
+    return GridCells.of(prediction, loss, finder, bounded=True) if len(prediction) else None
 
 
 def _drawn(part: Any, job: Job, map_: Map | None, share: float) -> tuple[Floats, Any] | None:

@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from orthocal.arrays import Booleans, Floats, Integers, group_sums, is_constant
+from orthocal.arrays import Booleans, Floats, Integers, group_sums, is_constant, sorting_order_and_sorted, taken
 from orthocal.engines.partitioned.cell_finder import CellFinder, sums_in_cells
 from orthocal.errors import require_positive_mass
 from orthocal.losses import QuadraticLoss, of_columns
@@ -103,14 +103,14 @@ class Bracketed:
     def of(cls, prediction: Floats, loss: QuadraticLoss, brackets: Floats) -> Bracketed:
         """Of some rows."""
         ends = np.unique(brackets[np.isfinite(brackets)])
-        cell, count = CellFinder.of(ends).cells(prediction).astype(np.int32), len(ends) + 1
+        cell, count = CellFinder.of(ends).cells(prediction), len(ends) + 1
         columns = (loss.numerator, loss.denominator, loss.weight)
         rows_of = sums_in_cells(cell, None, count)
         sums = np.array(
             [column[0] * rows_of if is_constant(column) else sums_in_cells(cell, column, count) for column in columns]
         )
-        rows = np.flatnonzero(_covered(ends, brackets)[cell])
-        inside = _pooled_ties(Blocks(prediction[rows], *(column[rows] for column in columns)))
+        rows = np.flatnonzero(_covered(ends, brackets).take(cell))
+        inside = _pooled_ties(Blocks(*(taken(column, rows) for column in (prediction, *columns))))
         highest, counts = float(prediction.max()), Counts.of(loss.weight, len(loss))
         return cls(ends, sums, inside, highest, counts, 2 * len(inside.level))
 
@@ -152,8 +152,8 @@ def _covered(ends: Floats, brackets: Floats) -> Booleans:
 
 def _pooled_ties(blocks: Blocks) -> Blocks:
     """Return the blocks in order, those of one prediction together."""
-    order = np.argsort(blocks.level)
-    level, *columns = (column[order] for column in blocks)
+    order, level = sorting_order_and_sorted(blocks.level)
+    columns = [column[order] for column in blocks[1:]]
     rises = np.flatnonzero(level[1:] != level[:-1])
     tied = len(rises) + 1 < len(level)
     return Blocks(*pool(level, rises, *columns)) if tied else Blocks(level, *columns)

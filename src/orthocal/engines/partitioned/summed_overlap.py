@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from orthocal.arrays import Floats
+from orthocal.arrays import Booleans, Floats, runs
 from orthocal.effects.arms import warn_if_clipped
 from orthocal.effects.derivative import warn_if_unbalanced
 from orthocal.losses import Loss, Overlap
@@ -75,16 +75,23 @@ def summed_overlap_of(loss: Loss) -> SummedOverlap | None:
     overlap = loss.overlap
     if overlap is None or not len(loss):
         return None
-    sums = {}
-    for name, (got, propensity) in overlap.levels.items():
-        rows = np.count_nonzero(got)
-        inverse = overlap.weight / propensity
-        inverse *= got
-        sums[name] = np.array([rows, propensity.min(), propensity.max(), inverse.sum(), inverse @ inverse])
+    sums = {name: _level_sums(*level, overlap.weight) for name, level in overlap.levels.items()}
     few = overlap[np.arange(min(len(loss), SHOWN))]
     return SummedOverlap(
         overlap.clip, overlap.clipped, few.levels, few.weight, (), overlap.balance, sums, float(len(loss))
     )
+
+
+def _level_sums(got: Booleans, propensity: Floats, weight: Floats) -> Floats:
+    """Rows that got a level, least and largest propensity, sum of inverse propensity weights and of their squares."""
+    found = []
+    for rows in runs(len(got)):
+        own = propensity[rows]
+        inverse = weight[rows] / own
+        inverse *= got[rows]
+        found.append((own.min(), own.max(), inverse.sum(), inverse @ inverse))
+    low, high, total, squares = np.array(found).T
+    return np.array([np.count_nonzero(got), low.min(), high.max(), total.sum(), squares.sum()])
 
 
 def warned(overlap: SummedOverlap) -> SummedOverlap:
