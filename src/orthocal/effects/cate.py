@@ -95,7 +95,9 @@ class CATE:
         weight = observations.weight
         overlap = overlap_of({"treated": (treated, pi1), "control": (control, pi0)}, fitted, weight)
         if not fitted.is_part:  # sums have no room for it
-            residual = np.where(treated, observations.outcome - mu1, np.where(control, observations.outcome - mu0, 0.0))
+            residual = np.where(treated, mu1, mu0)
+            np.subtract(observations.outcome, residual, out=residual)  # in place, as in `doubly_robust_mean`
+            residual *= treated | control
             overlap = replace(overlap, residual=residual)
         chi *= weight
         return QuadraticLoss(chi, weight, weight, observations.groups, overlap)
