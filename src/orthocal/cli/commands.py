@@ -233,7 +233,10 @@ def reproduce(options: ReproduceOptions) -> None:
     require_whole(repeats, 1, "repeats")
     Recipe(n_jobs=options.jobs)  # refuses a number of jobs that makes no sense
     folder = options.out or Path(f"orthocal-{options.name}")
-    typer.echo(f"{experiment.title}: {len(experiment.keys(repeats))} repetitions, results in {folder}\n")
+    typer.echo(f"{experiment.title}: {len(experiment.keys(repeats))} repetitions, results in {folder}")
+    for name, value in experiment.settings().items():
+        typer.echo(f"{name:<10}  {', '.join(value) if isinstance(value, list) else value}")
+    typer.echo("")
     with counting_repetitions() as advance:
         found = run(experiment, folder, repeats, options.jobs, advance)
     _print(found)
