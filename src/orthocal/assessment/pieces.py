@@ -21,7 +21,7 @@ class Packed:
     count : array
         Rows of each entry.
     level : array
-        The highest prediction of each entry's cell.
+        The upper end of each entry's cell: its highest prediction, or a little more.
     lowest : float
         The lowest prediction of all.
     half : array

@@ -11,6 +11,9 @@ from orthocal.arrays import Floats, is_constant
 MOST_BINS = 100_000
 """More would be empty but in the largest of tables, and their edges alone not fit into memory."""
 
+REACHED = 1 - 1e-11
+"""Share of a weight at which, but for rounding, it is reached."""
+
 
 @dataclass(frozen=True, eq=False)
 class Counts:

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 AT_ONCE = 8
 """Summaries that are merged in one step."""
 BLOCK = 2**20
-"""Rows that are summed up together, at most: a chunk is as long as a row group of its file, if that is longer."""
+"""Rows that are summed up together, at most; a longer chunk, which a long row group of its file makes, is divided."""
 
 
 @dataclass(frozen=True)

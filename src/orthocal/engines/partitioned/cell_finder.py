@@ -15,11 +15,13 @@ CellNumbers = npt.NDArray[np.int32]
 FEWEST_BUCKETS, MOST_BUCKETS, BUCKETS_A_CELL = 2**13, 2**18, 4
 """Of equal width, whose first cell is kept in a table: the smaller it is, the faster the cache that it fits."""
 MOST_STEPS, FEW = 8, 2**8
-"""CellNumbers that predictions step on before they are searched for among the edges; and how few are searched for at once."""
+"""Cells that a prediction steps on before it is searched for among the edges; and how few may be left that are searched for."""
 MOST_JOINED = 8
-"""CellNumbers that may become one where edges move to the ends of buckets."""
+"""Cells that may become one where edges move to the ends of buckets."""
 TAIL, TAIL_SHARE = 64, 2**-10
 """Edges at either end, and their share of all, beyond which there are no buckets: predictions far away would make them wide."""
+WIDER = 1.25
+"""By how much, at most, the ends may widen the buckets and still have some: clipped predictions crowd there."""
 AT_ONCE = 2**16
 """Predictions that are worked on together: what is made of them stays in the cache."""
 
@@ -46,7 +48,7 @@ def sums_in_cells(cell: CellNumbers, values: Floats | None, cells: int) -> Float
 
 @dataclass(frozen=True, eq=False)
 class CellFinder:
-    """CellNumbers ( , ] between increasing edges, and a table of the first cell of each bucket.
+    """Cells ( , ] between increasing edges, and a table of the first cell of each bucket.
 
     Buckets are whatever `buckets` says, of edges and of predictions alike, so that rounding does no harm.
 
@@ -55,8 +57,8 @@ class CellFinder:
     edges : array
         Inner edges.
     first : array of int32
-        The cell of each bucket, with one more at either end for predictions beyond; its first one, less 1 and negative, where an
-        edge lies inside the bucket. Empty where buckets do not pay.
+        The cell of each bucket, with one more at either end for predictions beyond; where an edge lies inside the bucket, the
+        complement (~) of its first cell. Empty where buckets do not pay.
     low, scale : float
         Where the bucket before the first begins, and how many there are in a unit of the prediction.
     """
@@ -85,9 +87,11 @@ class CellFinder:
         tail = min(TAIL, int(TAIL_SHARE * len(edges)))
         if len(edges) < 2 or not edges[-1 - tail] > edges[tail]:
             return nothing
+        if edges[-1] - edges[0] <= WIDER * (edges[-1 - tail] - edges[tail]):
+            tail = 0
         count = int(np.clip(BUCKETS_A_CELL * len(edges), FEWEST_BUCKETS, MOST_BUCKETS))
         scale = count / float(edges[-1 - tail] - edges[tail])
-        if not np.isfinite(scale):
+        if not (np.isfinite(scale) and scale > 0):
             return nothing
         return cls(edges, np.empty(count + 2, dtype=np.int32), float(edges[tail]) - 1 / scale, scale)
 

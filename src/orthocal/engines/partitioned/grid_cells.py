@@ -46,7 +46,7 @@ def halves(rows: int) -> CellNumbers:
 
 
 def are_several(mean: Floats, upper: Floats) -> Booleans:
-    """Return which cells hold different predictions: those whose mean is below the upper end, which is one of them."""
+    """Return which cells hold different predictions, or one that is below the upper end of its cell: bounds are no smaller."""
     return np.asarray(upper - mean > SAME * np.maximum(np.abs(upper), np.abs(mean)))
 
 
@@ -162,7 +162,7 @@ class GridCells:
         return self._mean[some], loss
 
     def as_rows(self) -> tuple[Floats, QuadraticLoss, Floats]:
-        """Return (highest prediction, loss, count of rows) of the cells that have rows, each as one row."""
+        """Return (upper end, loss, count of rows) of the cells that have rows, each as one row."""
         some = np.flatnonzero(self.rows)
         loss = QuadraticLoss(self.numerator[some], self.denominator[some], self.weight[some])
         counts = self.rows[some] if self.counts.are_alike else loss.weight * self.counts.factor

@@ -28,14 +28,11 @@ from orthocal.engines.partitioned.summed_overlap import SummedOverlap, summed_ov
 from orthocal.errors import OrthocalError
 from orthocal.formats import number
 from orthocal.losses import Loss, QuadraticLoss
+from orthocal.losses.counting import REACHED
 from orthocal.maps import Map
 
 GROUP_CELLS = 2**12
 """Of a subgroup."""
-
-
-REACHED = 1 - 1e-11
-"""Share of a weight at which, but for rounding, it is reached."""
 FEW_LEVELS = 32
 """Predictions in a bracket up to which each of them ends a cell: many rows may share one, and none is kept."""
 
@@ -141,7 +138,7 @@ def judged_on_grid(source: Source, settings: Settings) -> Assessment:
     """Return the verdict on a source's predictions: sums over bins are exact, and the rest nearly so.
 
     Bins are those of the exact verdict, and so are their moments. What looks at the order of single rows (the range of
-    cumulative residuals, the ranking, the decomposition) sees cells of a 65,536th of the weight instead.
+    cumulative residuals, the ranking, the decomposition) sees cells of about a 65,536th of the weight instead.
     """
     found, cells = _sums(source, settings)
     like = replace_rows(source.like, cells.counts.rows)

@@ -10,6 +10,9 @@ from orthocal.arrays import Floats, distinct, sorting_order_and_sorted
 from orthocal.engines.partitioned.cell_finder import CellFinder
 from orthocal.losses.counting import Counts
 
+HEAVY = 1 / 16
+"""Share of the edges that may be predictions which by themselves hold the weight of a cell, for the others to move."""
+
 
 @dataclass(frozen=True, eq=False)
 class Sketch:
@@ -46,20 +49,28 @@ class Sketch:
 
     def grid(self, cells: int) -> Floats:
         """Return the inner edges of cells of nearly equal weight."""
+        ends = self._quantiles(cells)
+        return distinct(ends[ends < self.level[-1]])
+
+    def _quantiles(self, cells: int) -> Floats:
+        """Return the ends of cells of equal weight, as often as cells end there; all predictions where these are fewer."""
         if len(self.level) <= cells:
-            return distinct(self.level)[:-1]
+            return self.level
         running = np.cumsum(self.weight)
         place = np.searchsorted(running, np.arange(1, cells) * running[-1] / cells)
-        return distinct(self.level[place[self.level[place] < self.level[-1]]])
+        return np.asarray(self.level[place])
 
     def finder(self, cells: int, exact: Floats | None = None) -> CellFinder:
         """Return cells of nearly equal weight, with exact edges among theirs.
 
-        Where no prediction holds a cell's weight, edges lie a little higher than predictions: cells are found faster then.
+        Edges lie a little higher than predictions, since cells are found faster then; but a prediction that by itself holds the
+        weight of a cell has its own. Where many do, or where every row can have a cell, edges are predictions.
         """
-        edges, more = self.grid(cells), np.empty(0) if exact is None else exact
-        if len(edges) == cells - 1 < len(self.level):
-            return CellFinder.near(edges, more)
+        edges, ends, more = self.grid(cells), self._quantiles(cells), np.empty(0) if exact is None else exact
+        heavy = distinct(ends[1:][ends[1:] == ends[:-1]])
+        if self.counts.rows > cells and len(heavy) < HEAVY * len(edges):
+            own = np.append(heavy[heavy < self.level[-1]], np.nextafter(heavy, -np.inf))
+            return CellFinder.near(edges, np.append(own, more))
         return CellFinder.of(distinct(np.sort(np.append(edges, more), kind="stable")))
 
     def intervals(self, shares: Floats, slack: float) -> Floats:

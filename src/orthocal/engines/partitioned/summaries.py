@@ -11,7 +11,7 @@ from orthocal.arrays import Booleans, Floats, Integers, group_sums, is_constant,
 from orthocal.engines.partitioned.cell_finder import CellFinder, sums_in_cells
 from orthocal.errors import require_positive_mass
 from orthocal.losses import QuadraticLoss, of_columns
-from orthocal.losses.counting import Counts
+from orthocal.losses.counting import REACHED, Counts
 from orthocal.solvers.affine import line_of
 from orthocal.solvers.monotone import Blocks, pool
 
@@ -131,7 +131,7 @@ class Bracketed:
         for reach, (low, high) in zip(wanted, brackets, strict=True):
             below = running[np.searchsorted(self.ends, low, side="right")] if np.isfinite(low) else 0.0
             a, b = np.searchsorted(inside.level, [low, high], side="right")
-            place = np.searchsorted(below + np.cumsum(inside.weight[a:b]), reach * (1 - 1e-11), side="left")
+            place = np.searchsorted(below + np.cumsum(inside.weight[a:b]), reach * REACHED, side="left")
             if place >= b - a or below >= reach:
                 return None
             found.append(float(inside.level[a + place]))
