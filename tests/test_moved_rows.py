@@ -176,3 +176,12 @@ def test_a_sketch_of_levels_keeps_them_as_edges_and_one_of_many_numbers_moves_it
     assert 0.5 in finder.edges
     assert np.isin(numbers.grid(100), finder.edges).sum() <= 2  # those at the ends of the buckets
     assert np.all(np.diff(np.searchsorted(numbers.level, finder.edges)) <= 2 * 2**12 / 100)
+
+
+def test_a_row_each_stays_exact_and_a_prediction_of_many_rows_has_its_own_cell():
+    rng = np.random.default_rng(6)
+    few, many = rng.random(500), np.clip(rng.standard_normal(100_000), -1, 1)
+    assert np.bincount(Sketch.of(few, None, 2**12).finder(500).cells(few)).max() == 1
+    finder = Sketch.of(many, None, 2**12).finder(500)
+    for clipped in (-1.0, 1.0):
+        assert set(many[finder.cells(many) == finder.cells(np.array([clipped]))]) == {clipped}

@@ -21,7 +21,7 @@ MOST_JOINED = 8
 TAIL, TAIL_SHARE = 64, 2**-10
 """Edges at either end, and their share of all, beyond which there are no buckets: predictions far away would make them wide."""
 WIDER = 1.25
-"""By how much, at most, the ends may widen the buckets and still have some: clipped predictions crowd there."""
+"""How many times as wide buckets may become, at most, for the ends to have some as well: clipped predictions crowd there."""
 AT_ONCE = 2**16
 """Predictions that are worked on together: what is made of them stays in the cache."""
 
