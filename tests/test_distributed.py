@@ -24,6 +24,7 @@ from orthocal.distributed import CausalCalibrator, assess
 from orthocal.engines.dask.table import DaskTable
 from orthocal.engines.partitioned.cell_finder import CellFinder
 from orthocal.engines.partitioned.grid_cells import GridCells
+from orthocal.engines.partitioned.kept_rows import KeptRows, cells_inside
 from orthocal.engines.partitioned.keys import folds_of, keys_of, sampled
 from orthocal.engines.partitioned.passes import PartitionWarning
 from orthocal.engines.partitioned.sketch import Sketch
@@ -521,7 +522,32 @@ def test_bins_are_exact_however_coarse_the_sketch(weighted):
     expected = Histogram().fit(p, loss).map_
     np.testing.assert_array_equal(edges, expected.edges)
     np.testing.assert_allclose(numerator / denominator, expected.values)
-    assert len(found.inside.level) <= 2 * len(np.unique(found.inside.level))  # of 2,789 rows inside
+    kept = np.concatenate([part.level for part in found.inside.parts])
+    assert len(kept) <= 2 * len(np.unique(kept))  # of 2,789 rows inside
+
+
+def test_few_of_the_rows_inside_brackets_decide_the_edges_of_bins(monkeypatch):
+    rng = np.random.default_rng(1)
+    p, y = rng.standard_normal((2, 20_000))
+    loss, brackets = QuadraticLoss(p + y, np.ones(20_000)), np.quantile(p, [[0.2, 0.3], [0.28, 0.7], [0.72, 0.8]])
+    found = Bracketed.of(p[:5000], loss[:5000], brackets).merge(Bracketed.of(p[5000:], loss[5000:], brackets))
+    picked, seen = KeptRows.picked, []
+    monkeypatch.setattr(KeptRows, "picked", lambda self, choose: seen.append(picked(self, choose)) or seen[0])
+    edges, numerator, denominator = found.bins(4, brackets)
+    expected = Histogram(4).fit(p, loss).map_
+    np.testing.assert_array_equal(edges, expected.edges)
+    np.testing.assert_allclose(numerator / denominator, expected.values)
+    assert len(seen[0].level) < 0.15 * found.inside.count
+    off = np.quantile(p, [[0.2, 0.3], [0.28, 0.499], [0.72, 0.8]])
+    assert Bracketed.of(p, loss, off).bins(4, off) is None
+
+
+def test_cells_inside_brackets_are_those_that_end_there():
+    ends, brackets = np.arange(6.0), np.array([[-np.inf, 0.0], [1.0, 3.0], [2.0, 4.0], [5.0, np.inf]])
+    upper = np.append(ends, np.inf)[:, None]
+    expected = ((upper > brackets[:, 0]) & (upper <= brackets[:, 1])).any(axis=1)
+    np.testing.assert_array_equal(cells_inside(ends, brackets), expected)
+    assert not cells_inside(ends, np.empty((0, 2))).any()
 
 
 def test_a_grid_drawn_from_unlike_partitions_is_drawn_again(monkeypatch):

@@ -89,10 +89,10 @@ RUN = 2**13
 """Rows that are worked on at once where many columns of them are needed: they stay in the cache, and BLAS on one thread."""
 
 
-def runs(n: int) -> Iterator[slice]:
-    """Divide n rows into runs."""
-    for start in range(0, n, RUN):
-        yield slice(start, min(start + RUN, n))
+def runs(n: int, rows: int = RUN) -> Iterator[slice]:
+    """Divide n rows into runs of so many."""
+    for start in range(0, n, rows):
+        yield slice(start, min(start + rows, n))
 
 
 def is_sorted(values: Floats) -> bool:

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from orthocal.arrays import Booleans, Floats, Integers, distinct, sorting_order_and_sorted, taken
+from orthocal.arrays import Booleans, Floats, Integers, distinct
 from orthocal.assessment import Assessment
 from orthocal.assessment.assess import judge
 from orthocal.assessment.parts import TestResult
@@ -19,6 +19,7 @@ from orthocal.assessment.sweeps import Rows
 from orthocal.engines.partitioned.cell_finder import CellFinder
 from orthocal.engines.partitioned.grid import CellRows, MomentCells
 from orthocal.engines.partitioned.grid_cells import CELLS, UNEVEN
+from orthocal.engines.partitioned.kept_rows import KeptRows, cells_inside
 from orthocal.engines.partitioned.partition_loss import Job
 from orthocal.engines.partitioned.passes import reduced
 from orthocal.engines.partitioned.ranges import subgroup_of
@@ -50,12 +51,8 @@ class Grid:
 
     @cached_property
     def covered(self) -> Booleans:
-        """Which cells lie in a bracket: all of a cell does, or nothing."""
-        upper = np.append(self.finder.edges, np.inf)
-        found = np.zeros(len(upper), dtype=bool)
-        for low, high in self.brackets:
-            found |= (upper > low) & (upper <= high)
-        return found
+        """Which cells lie in a bracket."""
+        return cells_inside(self.finder.edges, self.brackets)
 
     @classmethod
     def of(cls, sketch: Sketch, settings: Settings, slack: float, cells: int) -> Grid:
@@ -86,15 +83,15 @@ class VerdictSums:
     ----------
     cells : MomentCells
         Of all rows.
-    inside : array of shape (4, rows)
-        Predictions, numerators, denominators and weights of the rows inside.
+    inside : KeptRows
+        Rows inside a bracket.
     groups : dict of (str, label) to MomentCells
         Of subgroups.
     overlap : SummedOverlap, optional
     """
 
     cells: MomentCells
-    inside: Floats
+    inside: KeptRows
     groups: Mapping[tuple[str, Any], MomentCells] = field(default_factory=dict)
     overlap: SummedOverlap | None = None
 
@@ -106,8 +103,7 @@ class VerdictSums:
         overlap = self.overlap if other.overlap is None else other.overlap
         if self.overlap is not None and other.overlap is not None:
             overlap = self.overlap.merge(other.overlap)
-        inside = np.concatenate([self.inside, other.inside], axis=1)
-        return VerdictSums(self.cells.merge(other.cells), inside, groups, overlap)
+        return VerdictSums(self.cells.merge(other.cells), self.inside.merge(other.inside), groups, overlap)
 
     def settled(self, grid: Grid, bins: int) -> MomentCells | None:
         """Return the cells of all rows, with the exact edges of bins among their ends; None where a bracket has missed one."""
@@ -115,9 +111,9 @@ class VerdictSums:
             return self.cells
         wanted = self.cells.counts.weight_at_edges(bins)[grid.numbers]
         grid = grid.narrowed(self.cells, wanted)
-        inside = self.inside[:, grid.covered.take(grid.finder.cells(self.inside[0]))]
-        order, level = sorting_order_and_sorted(inside[0])
-        numerator, denominator, weight = (column[order] for column in inside[1:])
+        level, numerator, denominator, weight = self.inside.picked(
+            lambda level: grid.covered.take(grid.finder.cells(level))
+        )
         same, cells = self.cells.kind.same, self.cells.without(grid.covered)
         loss = QuadraticLoss(numerator, denominator, denominator if same else weight)
         outside = cells.weight.sum(axis=0)
@@ -168,11 +164,9 @@ def _verdict_sums(part: Any, job: Job, map_: Map | None, grid: Grid, coarse: Cel
         return None
     cell = grid.finder.cells(prediction)
     kept = np.flatnonzero(grid.covered.take(cell)) if len(grid.brackets) else np.empty(0, dtype=np.int64)
-    columns = (prediction, loss.numerator, loss.denominator, loss.weight)
-    inside = np.array([taken(column, kept) for column in columns])
     return VerdictSums(
         MomentCells.in_cells(cell, prediction, loss, grid.finder.edges),
-        inside,
+        KeptRows.of(prediction, loss, kept),
         dict(_cells_of_groups(part, job, prediction, loss, coarse)),
         summed_overlap_of(loss),
     )

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from orthocal.arrays import Floats, distinct, sorting_order_and_sorted
+from orthocal.arrays import Floats, distinct, is_sorted
 from orthocal.engines.partitioned.cell_finder import CellFinder
 from orthocal.losses.counting import Counts
 
@@ -30,7 +30,7 @@ class Sketch:
     def of(cls, prediction: Floats, weight: Floats | None, keep: int) -> Sketch:
         """Keep so many of some rows, evenly by weight, the lowest and the highest among them."""
         if weight is None:
-            level = sorting_order_and_sorted(prediction)[1]
+            level = prediction if is_sorted(prediction) else np.sort(prediction)
             place = distinct(np.linspace(0, len(level) - 1, min(keep, len(level))).astype(np.int64))
             return cls(level[place], np.diff(place + 1.0, prepend=0.0), Counts.of(None, len(level)))
         order = np.argsort(prediction)

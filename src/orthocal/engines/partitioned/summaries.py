@@ -7,13 +7,13 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from orthocal.arrays import Booleans, Floats, Integers, group_sums, is_constant, sorting_order_and_sorted, taken
+from orthocal.arrays import Floats, Integers, group_sums, is_constant
 from orthocal.engines.partitioned.cell_finder import CellFinder, sums_in_cells
+from orthocal.engines.partitioned.kept_rows import KeptRows, cells_inside
 from orthocal.errors import require_positive_mass
 from orthocal.losses import QuadraticLoss, of_columns
 from orthocal.losses.counting import REACHED, Counts
 from orthocal.solvers.affine import line_of
-from orthocal.solvers.monotone import Blocks, pool
 
 
 class LineSums(NamedTuple):
@@ -68,33 +68,33 @@ class LineSums(NamedTuple):
         return line_of(numerator / mass, pivot + shift, second - shift * first, pulled - shift * numerator)
 
 
-WORTH_IT = 0.75
-"""Share of the rows that must be left when tied ones are put together, at most, for it to be worth doing again."""
+PIECES, MOST_PIECES = 32, 2**12
+"""Cells that a bracket is divided into, and all brackets together about: fewer rows are looked at in the end."""
 
 
 @dataclass(frozen=True, eq=False)
 class Bracketed:
-    """Sums of rows between the ends of some intervals, and the rows inside them, tied ones together.
+    """Sums of rows in cells between the ends of brackets, finer inside them, and the rows inside.
 
     Parameters
     ----------
     ends : array
-        Of the intervals, each once.
+        Of the cells ( , ], each once.
     sums : array of shape (3, cells)
-        Numerators, denominators and weights between the ends.
-    inside : Blocks
-        Predictions inside an interval.
+        Numerators, denominators and weights.
+    inside : KeptRows
+        Rows inside a bracket.
     highest : float
         Prediction.
     counts : Counts
     room : float
-        How many of them are kept before tied ones are put together: twice as many as were left the last time. Where that saves
-        little, it is done only once more, when the bins are cut.
+        How many rows are kept before tied ones are put together: twice as many as were left the last time; any number once that
+        has saved little.
     """
 
     ends: Floats
     sums: Floats
-    inside: Blocks
+    inside: KeptRows
     highest: float
     counts: Counts
     room: float
@@ -102,61 +102,69 @@ class Bracketed:
     @classmethod
     def of(cls, prediction: Floats, loss: QuadraticLoss, brackets: Floats) -> Bracketed:
         """Of some rows."""
-        ends = np.unique(brackets[np.isfinite(brackets)])
+        ends = _ends_in(brackets)
         cell, count = CellFinder.of(ends).cells(prediction), len(ends) + 1
         columns = (loss.numerator, loss.denominator, loss.weight)
         rows_of = sums_in_cells(cell, None, count)
         sums = np.array(
             [column[0] * rows_of if is_constant(column) else sums_in_cells(cell, column, count) for column in columns]
         )
-        rows = np.flatnonzero(_covered(ends, brackets).take(cell))
-        inside = _pooled_ties(Blocks(*(taken(column, rows) for column in (prediction, *columns))))
+        inside = KeptRows.of(prediction, loss, np.flatnonzero(cells_inside(ends, brackets).take(cell))).pooled()
         highest, counts = float(prediction.max()), Counts.of(loss.weight, len(loss))
-        return cls(ends, sums, inside, highest, counts, 2 * len(inside.level))
+        return cls(ends, sums, inside, highest, counts, 2 * inside.count)
 
     def merge(self, other: Bracketed) -> Bracketed:
         """Of both."""
-        inside, room = Blocks.together([self.inside, other.inside]), max(self.room, other.room)
-        if (before := len(inside.level)) > room:
-            inside = _pooled_ties(inside)
-            room = 2 * len(inside.level) if len(inside.level) < WORTH_IT * before else np.inf
+        inside, room = self.inside.merge(other.inside), max(self.room, other.room)
+        if (before := inside.count) > room:
+            inside = inside.pooled()
+            room = 2 * inside.count if inside.count < before else np.inf
         highest, counts = max(self.highest, other.highest), self.counts.merge(other.counts)
         return Bracketed(self.ends, self.sums + other.sums, inside, highest, counts, room)
 
     def bins(self, bins: int, brackets: Floats) -> tuple[Floats, Floats, Floats] | None:
         """Return (edges, numerators, denominators) of bins of equal weight; None where a bracket has missed an edge."""
-        wanted, inside = self.counts.weight_at_edges(bins), _pooled_ties(self.inside)
+        wanted = self.counts.weight_at_edges(bins)
         brackets = brackets[len(brackets) - len(wanted) :]  # with fewer rows than bins the lowest have no edge
-        running, found = np.concatenate([[0.0], np.cumsum(self.sums[2])]), []
-        for reach, (low, high) in zip(wanted, brackets, strict=True):
-            below = running[np.searchsorted(self.ends, low, side="right")] if np.isfinite(low) else 0.0
-            a, b = np.searchsorted(inside.level, [low, high], side="right")
-            place = np.searchsorted(below + np.cumsum(inside.weight[a:b]), reach * REACHED, side="left")
-            if place >= b - a or below >= reach:
+        below = np.concatenate([[0.0], np.cumsum(self.sums[2])])
+        first, last = self._around(wanted * REACHED, brackets, below)
+        looked_at = np.zeros(len(below) - 1, dtype=bool)
+        for a, b in zip(first, last, strict=True):
+            looked_at[a : b + 1] = True
+        finder = CellFinder.of(self.ends)
+        rows = self.inside.picked(lambda level: looked_at.take(finder.cells(level)))
+        lower, upper = np.append(-np.inf, self.ends), np.append(self.ends, np.inf)
+        found = []
+        for reach, a, b in zip(wanted, first, last, strict=True):
+            low, high = np.searchsorted(rows.level, [lower[a], upper[b]], side="right")
+            place = np.searchsorted(below[a] + np.cumsum(rows.weight[low:high]), reach * REACHED, side="left")
+            if place >= high - low or below[a] >= reach:
                 return None
-            found.append(float(inside.level[a + place]))
+            found.append(float(rows.level[low + place]))
         edges = np.array(sorted({edge for edge in found if edge < self.highest}))
-        outside = np.flatnonzero(~_covered(self.ends, brackets))
-        level = np.concatenate([np.append(self.ends, np.inf)[outside], inside.level])
-        place = np.searchsorted(edges, level, side="left").astype(np.int64)
-        pairs = zip(self.sums[:2], (inside.numerator, inside.denominator), strict=True)
-        n, d = (group_sums(place, np.concatenate([sums[outside], own]), len(edges) + 1) for sums, own in pairs)
+        whole = np.flatnonzero(~looked_at)
+        place = np.searchsorted(edges, np.concatenate([upper[whole], rows.level]), side="left").astype(np.int64)
+        pairs = zip(self.sums[:2], (rows.numerator, rows.denominator), strict=True)
+        n, d = (group_sums(place, np.concatenate([sums[whole], own]), len(edges) + 1) for sums, own in pairs)
         return edges, n, d
 
+    def _around(self, wanted: Floats, brackets: Floats, below: Floats) -> tuple[Integers, Integers]:
+        """Return the first and the last of the cells of each bracket in which so much weight is reached: one either side, too."""
+        cell = np.searchsorted(below, wanted, side="left") - 1
+        first = np.searchsorted(self.ends, brackets[:, 0], side="right")
+        last = np.searchsorted(self.ends, brackets[:, 1], side="left")
+        return np.maximum(cell - 1, first), np.minimum(cell + 1, last)
 
-def _covered(ends: Floats, brackets: Floats) -> Booleans:
-    """Return which of the cells between the ends lie in an interval ( , ]; all of a cell does, or nothing."""
-    upper = np.append(ends, np.inf)[:, None]
-    return np.asarray(((upper > brackets[:, 0]) & (upper <= brackets[:, 1])).any(axis=1))
 
-
-def _pooled_ties(blocks: Blocks) -> Blocks:
-    """Return the blocks in order, those of one prediction together."""
-    order, level = sorting_order_and_sorted(blocks.level)
-    columns = [column[order] for column in blocks[1:]]
-    rises = np.flatnonzero(level[1:] != level[:-1])
-    tied = len(rises) + 1 < len(level)
-    return Blocks(*pool(level, rises, *columns)) if tied else Blocks(level, *columns)
+def _ends_in(brackets: Floats) -> Floats:
+    """Return the ends of brackets, and of cells of equal width inside them."""
+    ends = [brackets[np.isfinite(brackets)]]
+    pieces = max(1, min(PIECES, MOST_PIECES // max(len(brackets), 1)))
+    low, high = brackets[np.isfinite(brackets).all(axis=1)].T
+    with np.errstate(over="ignore"):
+        ends += [low + (high - low) * (part / pieces) for part in range(1, pieces)]
+    every = np.unique(np.concatenate(ends))
+    return np.asarray(every[np.isfinite(every)])
 
 
 @dataclass(frozen=True, eq=False)

@@ -11,6 +11,8 @@ from orthocal.effects.arms import warn_if_clipped
 from orthocal.effects.derivative import warn_if_unbalanced
 from orthocal.losses import Loss, Overlap
 
+AT_ONCE = 2**15
+"""Rows that are worked on together: in shorter runs threads wait for each other's lock between the steps."""
 SHOWN = 200
 """Rows of each partition that pictures show."""
 
@@ -85,7 +87,7 @@ def summed_overlap_of(loss: Loss) -> SummedOverlap | None:
 def _level_sums(got: Booleans, propensity: Floats, weight: Floats) -> Floats:
     """Rows that got a level, least and largest propensity, sum of inverse propensity weights and of their squares."""
     found = []
-    for rows in runs(len(got)):
+    for rows in runs(len(got), AT_ONCE):
         own = propensity[rows]
         inverse = weight[rows] / own
         inverse *= got[rows]
