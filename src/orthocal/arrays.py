@@ -134,6 +134,11 @@ def is_constant(values: Floats) -> bool:
     )
 
 
+def unrepeated(values: Floats) -> Floats:
+    """Return the first entry of a column that holds one number only once, and stands for all in arithmetic; others as they are."""
+    return values[:1] if values.strides[0] == 0 else values
+
+
 ROUNDING = 1e-9
 """Share of their size within which numbers differ by rounding alone."""
 

@@ -10,7 +10,7 @@ from typing import NamedTuple
 import numpy as np
 from scipy.sparse import coo_array
 
-from orthocal.arrays import Floats, Integers, group_sums, sorting_order
+from orthocal.arrays import Floats, Integers, group_sums, sorting_order, unrepeated
 from orthocal.assessment.bin_edges import cut
 from orthocal.assessment.pieces import Piece, Runs
 from orthocal.assessment.ratios import against_all, mean_mass
@@ -189,9 +189,9 @@ def scaled(cells: Runs | Cells, mass: Floats, residual: Floats, mean: Floats, ma
 
     A row pulls the mean towards itself by its share of the mass (HC2); equal masses give the usual size / (size - 1).
     """
-    inside = cells.spread(mass_b)
+    mass, inside, mean = (unrepeated(column) for column in (mass, cells.spread(mass_b), cells.spread(mean)))
     leverage = np.clip(mass / inside, 0.0, MOST_LEVERAGE)
-    return (residual - cells.spread(mean) * mass) / (inside * np.sqrt(1 - leverage))
+    return (residual - mean * mass) / (inside * np.sqrt(1 - leverage))
 
 
 def _cross_products(value: Floats, cells: Cells) -> Floats:
@@ -243,6 +243,7 @@ def _squares_about(piece: Piece, residual: Callable[[Piece], Floats], mean: floa
 
 
 def _stray_squares(residual: Floats, mass: Floats, mean: float, total: float) -> Floats:
+    mass = unrepeated(mass)
     gap = residual - mean * mass
     leverage = np.clip(mass / total, 0.0, MOST_LEVERAGE)
     return np.asarray((gap / (1 - leverage)) ** 2)

@@ -10,7 +10,7 @@ import numpy as np
 from scipy.stats import f as f_distribution
 from scipy.stats import t as t_distribution
 
-from orthocal.arrays import Floats, Integers, is_nearly_constant
+from orthocal.arrays import Floats, Integers, is_nearly_constant, unrepeated
 from orthocal.assessment.parts import Coefficient, LinearPredictor, TestResult
 from orthocal.assessment.pieces import Piece
 from orthocal.assessment.sweeps import Rows, Stage, cluster_sums, count_effective, merged
@@ -207,7 +207,7 @@ def _moments(piece: Piece, scale: Scale) -> Floats:
 
 def _moved(piece: Piece, scale: Scale, inverse: Floats, coefficient: Floats, direction: Floats) -> Floats:
     """What each row contributes to the coefficients, in a direction."""
-    x, mass = scale.of(piece.prediction), piece.loss.mass
+    x, mass = scale.of(piece.prediction), unrepeated(piece.loss.mass)
     own = (piece.residual - mass * (coefficient[0] + coefficient[1] * x)) / _left(mass, x, inverse)
     one, two = direction @ inverse
     return np.asarray(own * (one + two * x))
@@ -220,7 +220,7 @@ def _left(mass: Floats, x: Floats, inverse: Floats) -> Floats:
 
 def _jackknifed(piece: Piece, scale: Scale, inverse: Floats, coefficient: Floats) -> tuple[float, Floats]:
     """Question: how little a row leaves, and the sums of squares of what each would move."""
-    x, mass, residual = scale.of(piece.prediction), piece.loss.mass, piece.residual
+    x, mass, residual = scale.of(piece.prediction), unrepeated(piece.loss.mass), piece.residual
     left = _left(mass, x, inverse)
     smallest = float(np.abs(left).min())
     if smallest < LEAST_SPREAD:

@@ -91,7 +91,10 @@ class Piece:
         return float(self.each(value).sum())
 
     def dot(self, one: Floats, other: Floats) -> float:
-        """Return a sum of products over rows."""
+        """Return a sum of products over rows; with a column of one number it is a sum, times that."""
+        for column, rest in ((one, other), (other, one)):
+            if len(column) and column.strides[0] == 0:
+                return float(column[0]) * self.sum(rest)
         return float(self.each(one) @ other)
 
     @cached_property

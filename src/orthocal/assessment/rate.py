@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from functools import partial, singledispatch
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 from scipy.stats import norm
 
-from orthocal.arrays import Floats, Integers, is_constant
+from orthocal.arrays import Floats, Integers, is_constant, unrepeated
 from orthocal.assessment.parts import Coefficient, Rate
 from orthocal.assessment.pieces import Piece
 from orthocal.assessment.sweeps import Stage, cluster_sums, merged
@@ -37,16 +38,18 @@ def _(like: QuadraticLoss, level: float) -> Stage[Rate | None]:
     held = np.concatenate([np.cumsum(sums[::-1, 0])[::-1], [0.0]])
     total = float(sums[:, 2].sum())
     ranking = Ranking(held, float(sums[:, 1].sum()) / total)
-    found = np.array((yield partial(_rank_sums, ranking=ranking)))  # piece, measure, (value, weighed, lean, pull)
+    answers = yield partial(_rank_sums, ranking=ranking)
+    found = np.array([measures for measures, _ in answers])  # piece, measure, (value, weighed, lean, pull)
     value, weighed, lean, _ = found.sum(axis=0).T
     # What blocks in pieces before a piece pull, which a row of the piece, ranked above them, moves.
     below = np.concatenate([np.zeros((1, 2)), np.cumsum(found[:, :, 3], axis=0)])
-    moves = Moves(ranking, value / total, weighed / total, lean, below)
+    moves = Moves(weighed / total, value / total, below[:-1] - lean)
     if like.groups is None:
-        count, square = np.sum((yield partial(_influence_sums, moves=moves)), axis=0).T
-        squares = square * count / np.maximum(count - 1, 1)
+        products = np.array([own for _, own in answers])
+        squares = np.array([_squares(products[:, j], moves.factors(j)) for j in range(len(MEASURES))])
+        squares *= (count := sums[:, 3].sum()) / max(count - 1, 1)
     else:  # influences add up within a cluster, and clusters are independent
-        _, influence = merged((yield partial(_cluster_influence, moves=moves)))
+        _, influence = merged((yield partial(_cluster_influence, ranking=ranking, moves=moves)))
         units = influence.shape[1]
         squares = (influence**2).sum(axis=1) * units / max(units - 1, 1)
     error = np.sqrt(squares) / total
@@ -66,26 +69,26 @@ class Ranking(NamedTuple):
 
 
 class Moves(NamedTuple):
-    """What a row's influence on the two measures is made of, one entry for each measure.
+    """How much what a row's influence is made of counts in it, one entry for each measure: see `Parts`.
 
     Parameters
     ----------
-    ranking : Ranking
-    value : array
-        T, the measures.
     weighed : array
         Mean weight by mass: by how much T falls when the average effect rises by one.
-    lean : array
-        Change of T, times the mass, when all shares grow in proportion.
-    below : array of shape (pieces + 1, measures)
-        Change of T, times the mass, when all shares of the pieces before grow by one.
+    value : array
+        T, the measures.
+    below : array of shape (pieces, measures)
+        Change of T, times the mass, when all shares of the pieces before grow by one, less that when all shares grow in proportion.
     """
 
-    ranking: Ranking
-    value: Floats
     weighed: Floats
-    lean: Floats
+    value: Floats
     below: Floats
+
+    def factors(self, measure: int) -> Floats:
+        """Return the factors of the parts, by piece."""
+        by_piece = self.below[:, measure]
+        return np.column_stack(np.broadcast_arrays(1.0, -self.weighed[measure], -self.value[measure], by_piece))
 
 
 class Ranked(NamedTuple):
@@ -102,8 +105,8 @@ class Ranked(NamedTuple):
         return by_block if self.size is None else np.repeat(by_block, self.size)
 
 
-def _ranked(piece: Piece, ranking: Ranking) -> Ranked:
-    columns = [piece.each(column) for column in (piece.loss.weight, _gain(piece, ranking), piece.loss.mass)]
+def _ranked(piece: Piece, ranking: Ranking, parts: Parts) -> Ranked:
+    columns = [piece.each(column) for column in (piece.loss.weight, parts.gain, parts.mass)]
     size = None
     if piece.is_tied:
         starts = np.concatenate([[0], np.flatnonzero(piece.prediction[1:] != piece.prediction[:-1]) + 1])
@@ -123,16 +126,39 @@ def _from_the_end(weight: Floats) -> Floats:
     return np.append(np.cumsum(weight[::-1])[::-1], 0.0)
 
 
-def _gain(piece: Piece, ranking: Ranking) -> Floats:
-    """What each row gains above the average effect; adds up to 0."""
-    loss: Any = piece.loss
-    return np.asarray(loss.numerator - ranking.average * loss.denominator)
+class Parts(NamedTuple):
+    """What a row's influence is made of, each times a factor, beside its gain by its weight and its moving ranks in its piece.
+
+    Parameters
+    ----------
+    gain : array
+        Above the average effect; adds up to 0. It pulls that average.
+    mass : array
+        In the divisor of T.
+    share : array
+        Of the weight, by which the row moves the ranks of those in pieces below.
+    """
+
+    gain: Floats
+    mass: Floats
+    share: Floats
+
+    @classmethod
+    def of(cls, piece: Piece, ranking: Ranking) -> Parts:
+        """Of the rows of a piece."""
+        loss: Any = piece.loss
+        share = unrepeated(loss.weight) / ranking.held[0]
+        return cls(
+            loss.numerator - ranking.average * unrepeated(loss.denominator),
+            loss.mass,
+            np.broadcast_to(share, len(piece)),
+        )
 
 
-def _sums(piece: Piece) -> tuple[float, float, float]:
-    """Summary: weight, numerators and masses."""
+def _sums(piece: Piece) -> tuple[float, float, float, int]:
+    """Summary: weight, numerators, masses and rows."""
     loss: Any = piece.loss
-    return piece.sum(loss.weight), piece.sum(loss.numerator), piece.sum(loss.denominator)
+    return piece.sum(loss.weight), piece.sum(loss.numerator), piece.sum(loss.denominator), piece.rows
 
 
 class Weighing(NamedTuple):
@@ -181,49 +207,52 @@ def _qini_weights(top: Floats, bottom: Floats) -> Weighing:
     return Weighing(0.5 - middle, -1.0, -0.5, -middle)
 
 
-MEASURES = (_autoc_weights, _qini_weights)
+Measure: TypeAlias = Callable[[Floats, Floats], Weighing]
+MEASURES: tuple[Measure, ...] = (_autoc_weights, _qini_weights)
 
 
-def _rank_sums(piece: Piece, ranking: Ranking) -> list[tuple[float, ...]]:
-    """Summary: for each measure its value, its weights times masses, and the pull of shares at it, times them and alone."""
-    top, bottom, gain, mass, _ = _ranked(piece, ranking)
-    found: list[tuple[float, ...]] = []
-    for measure in MEASURES:
-        weight, pull, _, lean = measure(top, bottom)
-        # A row's weight is in the divisor of all shares: a and b fall in proportion to themselves.
-        sums = float((gain * lean).sum()), float((gain * pull).sum())
-        found.append((float(weight @ gain), float(weight @ mass), *sums))
-    return found
+def _rank_sums(piece: Piece, ranking: Ranking) -> tuple[list[tuple[float, ...]], Floats]:
+    """Question: for each measure its value, its weights times masses, and the pull of shares at it, times them and alone.
+
+    And the sums of products of what rows' influences are made of, which give their squares once all factors are known.
+    """
+    parts = Parts.of(piece, ranking)
+    ranked = _ranked(piece, ranking, parts)
+    found = [_measured(ranked, parts, measure) for measure in MEASURES]
+    products = np.empty((len(MEASURES), 1 + len(parts), 1 + len(parts)))
+    products[:, 1:, 1:] = [[piece.dot(one, other) for other in parts] for one in parts]
+    for own, (_, first) in zip(products, found, strict=True):
+        own[0] = [piece.dot(first, other) for other in (first, *parts)]
+        own[1:, 0] = own[0, 1:]
+    return [sums for sums, _ in found], products
 
 
-def _influences(piece: Piece, moves: Moves) -> list[Floats]:
-    """A row counts by its own weight and gain, by the mass it adds, and by moving the ranks of those below it and beside it."""
-    ranked = _ranked(piece, moves.ranking)
-    is_plain = ranked.size is None and piece.packed is None
-    gain = ranked.gain if is_plain else _gain(piece, moves.ranking)
-    own = piece.loss.weight / moves.ranking.held[0]
-    found = []
-    for j, measure in enumerate(MEASURES):
-        weight, pull, by_top, _ = measure(ranked.top, ranked.bottom)
-        # A row moves bottoms of blocks up to its own (predictions at most its own), and tops of those below it.
-        pulled = np.cumsum(ranked.gain * pull)
-        pulled -= ranked.gain * by_top
-        pulled += moves.below[piece.number, j] - moves.lean[j]
-        # The row's own gain, less its pull on the average effect, less its mass in the divisor of T.
-        weight -= moves.weighed[j]
-        influence = ranked.rows(weight) * gain
-        influence -= moves.value[j] * piece.loss.mass
-        influence += own * ranked.rows(pulled)
-        found.append(influence)
-    return found
+def _measured(ranked: Ranked, parts: Parts, measure: Measure) -> tuple[tuple[float, ...], Floats]:
+    """Return the sums of a measure; and of each row its gain by its weight, and its moving the ranks of others in the piece."""
+    weight, pull, by_top, lean = measure(ranked.top, ranked.bottom)
+    pulls = ranked.gain * pull
+    # A row's weight is in the divisor of all shares: a and b fall in proportion to themselves.
+    sums = weight @ ranked.gain, weight @ ranked.mass, (ranked.gain * lean).sum(), pulls.sum()
+    # A row moves bottoms of blocks up to its own (predictions at most its own), and tops of those below it.
+    pulled = np.cumsum(pulls)
+    pulled -= ranked.gain * by_top
+    first = ranked.rows(weight) * parts.gain
+    first += unrepeated(parts.share) * ranked.rows(pulled)
+    return tuple(map(float, sums)), first
 
 
-def _influence_sums(piece: Piece, moves: Moves) -> list[tuple[float, float]]:
-    """Summary: rows, and squared influences on each measure."""
-    return [(piece.rows, piece.dot(one, one)) for one in _influences(piece, moves)]
+def _squares(products: Floats, factors: Floats) -> float:
+    """Return the sum of squared influences: of each piece, factors times products times factors; rounding may fall below 0."""
+    return max(float(np.einsum("pi,pij,pj->", factors, products, factors)), 0.0)
 
 
-def _cluster_influence(piece: Piece, moves: Moves) -> tuple[Integers, Floats]:
+def _cluster_influence(piece: Piece, ranking: Ranking, moves: Moves) -> tuple[Integers, Floats]:
     """Summary: influences by cluster."""
     assert piece.loss.groups is not None  # noqa: S101
-    return cluster_sums(piece.loss.groups, _influences(piece, moves))
+    parts = Parts.of(piece, ranking)
+    ranked = _ranked(piece, ranking, parts)
+    columns = [_measured(ranked, parts, measure)[1] for measure in MEASURES]
+    for j, column in enumerate(columns):
+        for factor, part in zip(moves.factors(j)[piece.number, 1:], parts, strict=True):
+            column += factor * part
+    return cluster_sums(piece.loss.groups, columns)

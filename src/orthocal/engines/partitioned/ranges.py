@@ -169,5 +169,5 @@ def blocks(piece: Piece, number: int, scale: float | None) -> Blocks:
     """Return the blocks of a sorted piece, weights as numbers of rows: scaled, or one each."""
     del number
     loss: Any = piece.loss
-    count = np.ones(len(piece)) if scale is None else loss.weight * scale
+    count = np.broadcast_to(1.0, len(piece)) if scale is None else loss.weight * scale
     return blocks_of(piece.prediction, loss.numerator, loss.denominator, count)
