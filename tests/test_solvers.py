@@ -6,6 +6,7 @@ from scipy.optimize import linprog, minimize
 
 from orthocal import ExpectileLoss, HingeLoss, OrthocalError, QuadraticLoss
 from orthocal.solvers import affine, constants, monotone, sigmoid, spline
+from orthocal.solvers.monotone import blocks_of
 from orthocal.solvers.spline import roughness, spline_design, spline_knots
 
 
@@ -168,3 +169,33 @@ def test_a_spline_rises_even_where_the_data_fall():
         fitted = design @ spline(loss, design, 1e-6 * penalty)
         assert (np.diff(fitted) >= -1e-9).all()
         np.testing.assert_allclose(fitted, -0.5, atol=0.05)
+
+
+def noisy(rng, n):
+    """Numbers that rise, under noise."""
+    return np.linspace(-1, 1, n) + 2 * rng.standard_normal(n)
+
+
+ONE_MASS = {
+    "noisy": noisy,
+    "far from 0": lambda rng, n: 1e7 + noisy(rng, n),
+    "whole": lambda rng, n: np.round(noisy(rng, n)),
+    "rising": lambda rng, n: np.sort(rng.standard_normal(n)),
+    "falling": lambda rng, n: -np.sort(rng.standard_normal(n)),
+    "all alike": lambda _, n: np.full(n, 0.1),
+    "steps": lambda _, n: np.repeat(np.arange(n // 100 + 1) / 3, 100)[:n],
+    "heavy tails": lambda rng, n: rng.standard_t(1.5, n),
+}
+
+
+@pytest.mark.parametrize("numbers", ONE_MASS.values(), ids=ONE_MASS)
+def test_rows_of_one_mass_are_pooled_as_if_each_had_its_own(numbers):
+    """Spans of rows rule out most ends of blocks where all masses are one number; no end is lost by it."""
+    rng = np.random.default_rng(5)
+    for n in (1, 2, 3, 50, 5000, 70_000):
+        level, values, mass = np.arange(float(n)), numbers(rng, n), np.broadcast_to(0.5, n)
+        fast = blocks_of(level, values, mass, mass)
+        slow = blocks_of(level, values, mass.copy(), mass.copy())
+        np.testing.assert_array_equal(fast.level, slow.level)
+        for one, other in zip(fast[1:], slow[1:], strict=True):
+            np.testing.assert_allclose(one, other, rtol=1e-9, atol=1e-9)

@@ -272,7 +272,8 @@ def _possible_ends(numerator: Floats) -> Integers:
     A look at a few chords leaves a sixth of noisy rows to be pooled one by one, which other threads would have to wait for.
     """
     running = np.concatenate([[0.0], np.cumsum(numerator)])
-    rounding = 16 * np.finfo(float).eps * float(np.abs([running.min(), running.max()]).max())
+    # Two totals, each of at most 64 roundings by half an eps of the largest sum; doubled.
+    rounding = 2 * max(SPANS) * np.finfo(float).eps * float(np.abs([running.min(), running.max()]).max())
     possible = np.ones(len(running), dtype=bool)
     for span in SPANS:
         if len(running) <= 2 * span:
