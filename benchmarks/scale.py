@@ -159,7 +159,9 @@ def measure(table: PartitionedTable, processes: list[psutil.Process], only: list
     found: dict[str, list[tuple[float, int]]] = {READ: [read()]}
     for name, (method, exact, _) in TIMES * list(WORK.items()):
         if not only or name in only:
-            found.setdefault(name, []).append(timed(name, lambda method=method, exact=exact: done(table, method, exact)))
+            found.setdefault(name, []).append(
+                timed(name, lambda method=method, exact=exact: done(table, method, exact))
+            )
             found[READ].append(read())
     return {
         name: (float(np.median([seconds for seconds, _ in times])), max(memory for _, memory in times))

@@ -135,7 +135,7 @@ def is_constant(values: Floats) -> bool:
 
 
 def unrepeated(values: Floats) -> Floats:
-    """Return the first entry of a column that holds one number only once, and stands for all in arithmetic; others as they are."""
+    """Return the one number of a column that keeps it once for all rows, to stand for them in arithmetic; others as they are."""
     return values[:1] if values.strides[0] == 0 else values
 
 

@@ -69,7 +69,7 @@ class Ranking(NamedTuple):
 
 
 class Moves(NamedTuple):
-    """How much what a row's influence is made of counts in it, one entry for each measure: see `Parts`.
+    """How much what a row's influence is made of counts in it, one entry for each measure: see `InfluenceParts`.
 
     Parameters
     ----------
@@ -78,7 +78,7 @@ class Moves(NamedTuple):
     value : array
         T, the measures.
     below : array of shape (pieces, measures)
-        Change of T, times the mass, when all shares of the pieces before grow by one, less that when all shares grow in proportion.
+        Change of T, times the mass, when all shares of the pieces before grow by one, less when all shares grow in proportion.
     """
 
     weighed: Floats
@@ -105,7 +105,7 @@ class Ranked(NamedTuple):
         return by_block if self.size is None else np.repeat(by_block, self.size)
 
 
-def _ranked(piece: Piece, ranking: Ranking, parts: Parts) -> Ranked:
+def _ranked(piece: Piece, ranking: Ranking, parts: InfluenceParts) -> Ranked:
     columns = [piece.each(column) for column in (piece.loss.weight, parts.gain, parts.mass)]
     size = None
     if piece.is_tied:
@@ -126,7 +126,7 @@ def _from_the_end(weight: Floats) -> Floats:
     return np.append(np.cumsum(weight[::-1])[::-1], 0.0)
 
 
-class Parts(NamedTuple):
+class InfluenceParts(NamedTuple):
     """What a row's influence is made of, each times a factor, beside its gain by its weight and its moving ranks in its piece.
 
     Parameters
@@ -144,7 +144,7 @@ class Parts(NamedTuple):
     share: Floats
 
     @classmethod
-    def of(cls, piece: Piece, ranking: Ranking) -> Parts:
+    def of(cls, piece: Piece, ranking: Ranking) -> InfluenceParts:
         """Of the rows of a piece."""
         loss: Any = piece.loss
         share = unrepeated(loss.weight) / ranking.held[0]
@@ -207,8 +207,8 @@ def _qini_weights(top: Floats, bottom: Floats) -> Weighing:
     return Weighing(0.5 - middle, -1.0, -0.5, -middle)
 
 
-Measure: TypeAlias = Callable[[Floats, Floats], Weighing]
-MEASURES: tuple[Measure, ...] = (_autoc_weights, _qini_weights)
+RankMeasure: TypeAlias = Callable[[Floats, Floats], Weighing]
+MEASURES: tuple[RankMeasure, ...] = (_autoc_weights, _qini_weights)
 
 
 def _rank_sums(piece: Piece, ranking: Ranking) -> tuple[list[tuple[float, ...]], Floats]:
@@ -216,7 +216,7 @@ def _rank_sums(piece: Piece, ranking: Ranking) -> tuple[list[tuple[float, ...]],
 
     And the sums of products of what rows' influences are made of, which give their squares once all factors are known.
     """
-    parts = Parts.of(piece, ranking)
+    parts = InfluenceParts.of(piece, ranking)
     ranked = _ranked(piece, ranking, parts)
     found = [_measured(ranked, parts, measure) for measure in MEASURES]
     products = np.empty((len(MEASURES), 1 + len(parts), 1 + len(parts)))
@@ -227,7 +227,7 @@ def _rank_sums(piece: Piece, ranking: Ranking) -> tuple[list[tuple[float, ...]],
     return [sums for sums, _ in found], products
 
 
-def _measured(ranked: Ranked, parts: Parts, measure: Measure) -> tuple[tuple[float, ...], Floats]:
+def _measured(ranked: Ranked, parts: InfluenceParts, measure: RankMeasure) -> tuple[tuple[float, ...], Floats]:
     """Return the sums of a measure; and of each row its gain by its weight, and its moving the ranks of others in the piece."""
     weight, pull, by_top, lean = measure(ranked.top, ranked.bottom)
     pulls = ranked.gain * pull
@@ -249,10 +249,11 @@ def _squares(products: Floats, factors: Floats) -> float:
 def _cluster_influence(piece: Piece, ranking: Ranking, moves: Moves) -> tuple[Integers, Floats]:
     """Summary: influences by cluster."""
     assert piece.loss.groups is not None  # noqa: S101
-    parts = Parts.of(piece, ranking)
+    parts = InfluenceParts.of(piece, ranking)
     ranked = _ranked(piece, ranking, parts)
-    columns = [_measured(ranked, parts, measure)[1] for measure in MEASURES]
-    for j, column in enumerate(columns):
-        for factor, part in zip(moves.factors(j)[piece.number, 1:], parts, strict=True):
-            column += factor * part
-    return cluster_sums(piece.loss.groups, columns)
+    influences = []
+    for j, measure in enumerate(MEASURES):
+        _, first = _measured(ranked, parts, measure)
+        columns = zip(moves.factors(j)[piece.number], (first, *parts), strict=True)
+        influences.append(sum(factor * column for factor, column in columns))
+    return cluster_sums(piece.loss.groups, influences)

@@ -238,7 +238,7 @@ def pooled(loss: QuadraticLoss, prediction: Floats, count: Floats, order: RowInd
 
 
 def _untied_parts(level: Floats) -> Iterator[slice]:
-    """Divide sorted rows; tied ones stay together: a level that is divided could be pooled with a lower one that it lies above."""
+    """Divide sorted rows; tied ones stay together: part of a level could be pooled with a lower one that all of it lies above."""
     wanted = np.minimum(np.arange(AT_ONCE, len(level) + AT_ONCE, AT_ONCE), len(level))
     ends = np.unique(np.searchsorted(level, level[wanted - 1], side="right")).tolist()
     yield from map(slice, [0, *ends[:-1]], ends)
@@ -266,10 +266,10 @@ def _blocks_of_part(level: Floats, numerator: Floats, denominator: Floats, weigh
 
 
 def _possible_ends(numerator: Floats) -> Integers:
-    """Return the rows, of one mass and no ties, after which a block may end: where no span before has a larger mean than that after.
+    """Return after which rows, of one mass and no ties, a block may end: some rows before never have a larger mean than after.
 
-    The running sums touch their greatest convex minorant where a block ends, so that they lie below all their chords there.
-    A look at a few chords leaves a sixth of noisy rows to be pooled one by one, which other threads would have to wait for.
+    Where a block ends the running sums touch their greatest convex minorant, and lie below all their chords. A look at a few
+    chords leaves a sixth of noisy rows to be pooled one by one, for which other threads have to wait.
     """
     running = np.concatenate([[0.0], np.cumsum(numerator)])
     # Two totals, each of at most 64 roundings by half an eps of the largest sum; doubled.
