@@ -69,7 +69,7 @@ class Ranking(NamedTuple):
 
 
 class Moves(NamedTuple):
-    """How much what a row's influence is made of counts in it, one entry for each measure: see `InfluenceParts`.
+    """The factors of what a row's influence is made of, one entry for each measure: see `InfluenceParts`.
 
     Parameters
     ----------
@@ -127,7 +127,7 @@ def _from_the_end(weight: Floats) -> Floats:
 
 
 class InfluenceParts(NamedTuple):
-    """What a row's influence is made of, each times a factor, beside its gain by its weight and its moving ranks in its piece.
+    """What a row's influence is made of, each times a factor, beside what it does in its own piece (`_measured`).
 
     Parameters
     ----------
@@ -136,7 +136,7 @@ class InfluenceParts(NamedTuple):
     mass : array
         In the divisor of T.
     share : array
-        Of the weight, by which the row moves the ranks of those in pieces below.
+        Of the weight: by it the row moves the ranks of those in pieces below.
     """
 
     gain: Floats
@@ -228,7 +228,7 @@ def _rank_sums(piece: Piece, ranking: Ranking) -> tuple[list[tuple[float, ...]],
 
 
 def _measured(ranked: Ranked, parts: InfluenceParts, measure: RankMeasure) -> tuple[tuple[float, ...], Floats]:
-    """Return the sums of a measure; and of each row its gain by its weight, and its moving the ranks of others in the piece."""
+    """Return the sums of a measure; and of each row its weight times its gain, with what it moves by moving ranks in its piece."""
     weight, pull, by_top, lean = measure(ranked.top, ranked.bottom)
     pulls = ranked.gain * pull
     # A row's weight is in the divisor of all shares: a and b fall in proportion to themselves.
