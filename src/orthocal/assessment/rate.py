@@ -228,7 +228,7 @@ def _rank_sums(piece: Piece, ranking: Ranking) -> tuple[list[tuple[float, ...]],
 
 
 def _measured(ranked: Ranked, parts: InfluenceParts, measure: RankMeasure) -> tuple[tuple[float, ...], Floats]:
-    """Return the sums of a measure; and of each row its weight times its gain, with what it moves by moving ranks in its piece."""
+    """Return the sums of a measure; and of each row its weight times its gain, plus what moving ranks in its piece brings."""
     weight, pull, by_top, lean = measure(ranked.top, ranked.bottom)
     pulls = ranked.gain * pull
     # A row's weight is in the divisor of all shares: a and b fall in proportion to themselves.
