@@ -11,6 +11,7 @@ from orthocal.effects import CATE
 from orthocal.engines.local.table import LocalTable
 from orthocal.engines.partitioned import source as sources
 from orthocal.engines.partitioned.fit import fitted
+from orthocal.engines.partitioned.grid_verdict import VerdictSums
 from orthocal.engines.partitioned.preparation import prepared
 from orthocal.engines.partitioned.verdict import judged
 from orthocal.nuisances.learners import Recipe
@@ -41,12 +42,80 @@ def _source(files):
 def test_a_look_at_some_rows_changes_no_bin(files, monkeypatch):
     whole, settings = _source(files), Settings(random_state=0)
     histogram, verdict = fitted("histogram", whole, exact=False), judged(whole, settings, exact=False)
-    monkeypatch.setattr(sources, "LOOKED_AT", 100)
+    monkeypatch.setattr(sources, "LOOKED_AT", 300)
     few = _source(files)
-    assert few.rough_sketch.counts.rows == 800
+    assert few.rough_sketch.counts.rows == 2280
     assert few.is_rough
     assert few.about_rows == 36_000
     again, judged_again = fitted("histogram", few, exact=False), judged(few, settings, exact=False)
     np.testing.assert_allclose(again.map_.edges, histogram.map_.edges, rtol=0, atol=0)
     np.testing.assert_allclose(again.map_.values, histogram.map_.values, rtol=1e-12)
     np.testing.assert_allclose(judged_again.bins["residual"], verdict.bins["residual"], rtol=1e-9)
+
+
+def _judged_both_ways(folder, predictions, **settings):
+    """The verdict from cells and the exact one, on files with these predictions."""
+    rng = np.random.default_rng(1)
+    for number, p in enumerate(predictions):
+        a, b = np.arange(len(p)) % 2, rng.standard_normal(len(p))
+        pd.DataFrame({"p": p, "a": (a + number) % 2, "b": b, "y": b + a * p}).to_parquet(
+            folder / f"{number:02}.parquet"
+        )
+    source = _source(str(folder / "*.parquet"))
+    chosen = Settings(random_state=0, **settings)
+    return judged(source, chosen, exact=False), judged(source, chosen, exact=True)
+
+
+def _assert_same(grid, exact, rel=1e-9):
+    for name in ("n", "upper", "residual", "standard_error"):
+        np.testing.assert_allclose(grid.bins[name], exact.bins[name], rtol=rel, atol=1e-12)
+    assert grid.error_squared == pytest.approx(exact.error_squared, rel=rel)
+
+
+def _ignore_one_row_files():
+    return pytest.mark.filterwarnings("ignore:.*has one treatment value only")
+
+
+@_ignore_one_row_files()
+def test_a_grid_of_a_few_rows_is_drawn_again(tmp_path):
+    """The eight files that are looked at have a row each, those between them 3,000."""
+    rng = np.random.default_rng(0)
+    grid, exact = _judged_both_ways(tmp_path, [rng.standard_normal(1 if k % 2 == 0 else 3000) for k in range(15)])
+    _assert_same(grid, exact)
+    assert grid.rate.autoc.value == pytest.approx(exact.rate.autoc.value, abs=0.05 * exact.rate.autoc.standard_error)
+
+
+def test_few_predictions_of_a_bracket_are_not_taken_for_all_of_them(tmp_path, monkeypatch):
+    """A sketch that keeps one of 78 predictions has few in each bracket, and the edge of a bin may be any other."""
+    monkeypatch.setattr(sources, "ROUGH_KEPT", 256)
+    _assert_same(*_judged_both_ways(tmp_path, [np.random.default_rng(0).standard_normal(20_000)]))
+
+
+@pytest.mark.parametrize("cost", [-1e40, -0.5, 0.1, 1e40])
+def test_a_cost_beyond_all_predictions_is_no_prediction(tmp_path, cost):
+    rng = np.random.default_rng(0)
+    grid, exact = _judged_both_ways(tmp_path, [0.3 + 1e-12 * rng.standard_normal(400)], cost=cost)
+    assert grid.ranking is exact.ranking is None
+    _assert_same(grid, exact)
+
+
+@_ignore_one_row_files()
+@pytest.mark.parametrize(("rows", "bins"), [(21, 5), (21, 25), (40, 41)])
+def test_fewer_rows_than_bins(tmp_path, rows, bins):
+    """Every row has a cell: ranks and their errors are those of rows, too."""
+    parts = np.array_split(np.random.default_rng(0).standard_normal(rows), 10)
+    grid, exact = _judged_both_ways(tmp_path, parts, bins=bins)
+    _assert_same(grid, exact)
+    assert grid.rate.autoc.standard_error == pytest.approx(exact.rate.autoc.standard_error, rel=1e-9)
+
+
+def test_rows_of_one_prediction_at_the_edge_of_a_bin_are_not_kept(tmp_path, monkeypatch):
+    """Half of the rows have the prediction 0, at the second edge of four bins."""
+    rng, kept, settled = np.random.default_rng(0), [], VerdictSums.settled
+    monkeypatch.setattr(
+        VerdictSums, "settled", lambda sums, *more: (kept.append(sums.inside.count), settled(sums, *more))[1]
+    )
+    parts = [np.where(rng.random(4000) < 0.5, 0.0, rng.standard_normal(4000)) for _ in range(4)]
+    grid, exact = _judged_both_ways(tmp_path, parts, bins=4)
+    _assert_same(grid, exact)
+    assert max(kept) < 1000

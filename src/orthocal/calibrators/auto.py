@@ -52,7 +52,7 @@ class Candidate(NamedTuple):
 
 LINES = {
     "identity": Candidate(Identity(), "line", 0.0),
-    "constant": Candidate(Constant(), "line", 3.0, per_row=0.2),
+    "constant": Candidate(Constant(), "line", 4.0, per_row=0.2),
     "shift": Candidate(Shift(), "line", 2.0),
     "slope": Candidate(Tilt(), "line", 4.0),
     "linear": Candidate(Rising(Linear()), "line", 4.0),

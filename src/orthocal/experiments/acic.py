@@ -90,7 +90,7 @@ class Challenge:
         return row
 
     def findings(self, rows: Sequence[Row]) -> Findings:
-        """Errors in deviations of the outcome, shares of runs that got better, and two claims of the theory."""
+        """Errors in deviations of the outcome, shares of runs that got better, and what is claimed."""
         by_size = rows_by_size(rows, self.sizes)
         sizes = list(by_size)
         tables = tuple(

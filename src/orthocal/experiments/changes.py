@@ -22,7 +22,10 @@ def in_deviations(rows: Sequence[Row], model: str, method: str, figure: str) -> 
 
 
 class Change(NamedTuple):
-    """True mean squared error of a draw after the default method over that before, means over repetitions; NaN for unknown."""
+    """True mean squared error of a draw after the default method over that before, means over repetitions.
+
+    One repetition has no standard error (NaN).
+    """
 
     draw: int
     ratio: float

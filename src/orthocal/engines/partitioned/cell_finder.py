@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import lru_cache
+from typing import TypeVar
 
 import numpy as np
 import numpy.typing as npt
@@ -21,20 +23,34 @@ MOST_JOINED = 8
 TAIL, TAIL_SHARE = 64, 2**-10
 """Edges at either end, and their share of all, beyond which there are no buckets: predictions far away would make them wide."""
 WIDER = 1.25
-"""How many times as wide buckets may become, at most, for the ends to have some as well: clipped predictions crowd there."""
+"""Where buckets for the whole range are at most so many times as wide, they go to its ends, where clipped predictions crowd."""
 AT_ONCE = 2**16
 """Predictions that are worked on together: what is made of them stays in the cache."""
-
-
+LONGEST_KEPT = 2**20
+"""Rows of a part for which arrays are kept."""
 ONE = np.ones(1)
+T = TypeVar("T", bound=np.ndarray)
 
 
-@lru_cache(maxsize=2)
+def kept_for_parts(make: Callable[[int], T]) -> Callable[[int], T]:
+    """Keep the last two arrays that a function makes for parts of so many rows: parts are mostly as long as each other.
+
+    Those of very long parts are made anew each time, for they would stay in memory.
+    """
+
+    def made(count: int) -> T:
+        found = make(count)
+        found.flags.writeable = False
+        return found
+
+    kept = lru_cache(maxsize=2)(made)
+    return lambda count: kept(count) if count <= LONGEST_KEPT else made(count)
+
+
+@kept_for_parts
 def ones(count: int) -> Floats:
-    """Return so many; parts are mostly as long as each other."""
-    found = np.ones(count)
-    found.flags.writeable = False
-    return found
+    """Return so many."""
+    return np.ones(count)
 
 
 def sums_in_cells(cell: CellNumbers, values: Floats | None, cells: int) -> Floats:

@@ -13,7 +13,7 @@ from orthocal.arrays import Booleans, Floats, is_constant
 from orthocal.assessment.pieces import Packed, Piece
 from orthocal.assessment.sweeps import Question
 from orthocal.engines.partitioned.cell_finder import CellFinder, CellNumbers, sums_in_cells
-from orthocal.engines.partitioned.grid_cells import PredictionEnds, are_several, halves
+from orthocal.engines.partitioned.grid_cells import CELLS, PredictionEnds, are_several, halves
 from orthocal.losses import Loss, QuadraticLoss, of_columns
 from orthocal.losses.counting import Counts
 
@@ -143,7 +143,7 @@ class MomentCells:
 
     @property
     def _upper(self) -> Floats:
-        return np.append(self.edges, self.ends.high)
+        return np.asarray(np.minimum(np.append(self.edges, self.ends.high), self.ends.high))
 
     @property
     def _prediction(self) -> Floats:
@@ -154,9 +154,9 @@ class MomentCells:
         return np.asarray(np.clip(mean, np.minimum(lower, upper), upper))
 
     def is_uneven(self, most: float) -> bool:
-        """Whether a cell of more than one prediction holds many times its share of the rows."""
+        """Whether a cell of more than one prediction holds many times its share of the rows, in a grid with all its cells."""
         share = self.rows[are_several(self._prediction, self._upper)] / self.counts.rows
-        return bool(share.max(initial=0.0) > most / len(self._upper))
+        return bool(share.max(initial=0.0) > most / max(len(self._upper), CELLS))
 
     def excursion(self) -> float:
         r"""Return how far the sums of residuals in order can leave, inside a cell, what they are at its ends, at most.

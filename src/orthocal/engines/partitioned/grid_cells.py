@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import lru_cache
 from typing import NamedTuple
 
 import numpy as np
 
 from orthocal.arrays import Booleans, Floats, is_constant
-from orthocal.engines.partitioned.cell_finder import CellFinder, CellNumbers, sums_in_cells
+from orthocal.engines.partitioned.cell_finder import CellFinder, CellNumbers, kept_for_parts, sums_in_cells
 from orthocal.losses import QuadraticLoss
 from orthocal.losses.counting import Counts
 from orthocal.losses.summed import SummedQuadraticLoss
@@ -36,13 +35,11 @@ class PredictionEnds(NamedTuple):
         return PredictionEnds(min(self.low, other.low), max(self.high, other.high))
 
 
-@lru_cache(maxsize=2)
+@kept_for_parts
 def halves(rows: int) -> CellNumbers:
-    """Return 0 or 1 for each row, by chance; the same for parts of as many rows, most of which are as long as each other."""
+    """Return 0 or 1 for each row, by chance; the same for parts of as many rows."""
     bits = np.random.default_rng(rows).bytes(-(-rows // 8))
-    found = np.unpackbits(np.frombuffer(bits, dtype=np.uint8))[:rows].astype(np.int32)
-    found.flags.writeable = False
-    return found
+    return np.unpackbits(np.frombuffer(bits, dtype=np.uint8))[:rows].astype(np.int32)
 
 
 def are_several(mean: Floats, upper: Floats) -> Booleans:
@@ -126,7 +123,7 @@ class GridCells:
 
     @property
     def _upper(self) -> Floats:
-        return np.append(self.edges, self.ends.high)
+        return np.asarray(np.minimum(np.append(self.edges, self.ends.high), self.ends.high))
 
     @property
     def _mean(self) -> Floats:
@@ -134,9 +131,9 @@ class GridCells:
 
     @property
     def is_uneven(self) -> bool:
-        """Whether a cell of more than one prediction holds many times its share of the weight."""
+        """Whether a cell of more than one prediction holds many times its share of the weight, in a grid with all its cells."""
         share = self.weight[are_several(self._mean, self._upper)] / self.weight.sum()
-        return bool(share.max(initial=0.0) > UNEVEN / len(self.weight))
+        return bool(share.max(initial=0.0) > UNEVEN / max(len(self.weight), CELLS))
 
     def bound(self) -> float:
         r"""Return how far a map fitted on cells can be from the exact one.

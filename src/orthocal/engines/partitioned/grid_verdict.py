@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from orthocal.arrays import Booleans, Floats, Integers, distinct
+from orthocal.arrays import Booleans, Floats, Integers, distinct, sorting_order_and_sorted
 from orthocal.assessment import Assessment
 from orthocal.assessment.assess import judge
 from orthocal.assessment.parts import TestResult
@@ -31,47 +31,56 @@ from orthocal.formats import number
 from orthocal.losses import Loss, QuadraticLoss
 from orthocal.losses.counting import REACHED
 from orthocal.maps import Map
+from orthocal.solvers.monotone import Blocks
 
 GROUP_CELLS = 2**12
 """Of a subgroup."""
-FEW_LEVELS = 32
-"""Predictions in a bracket up to which each of them ends a cell: many rows may share one, and none is kept."""
 
 
 @dataclass(frozen=True, eq=False)
 class Grid:
     """Cells, and the intervals ( , ] in which edges of bins are sought, whose rows are kept as they are.
 
-    `numbers` says of which edge each bracket is, from the lowest.
+    Predictions inside them that many rows may share, the `shared` ones, have a cell each instead: no row of theirs is kept.
     """
 
     finder: CellFinder
     brackets: Floats
-    numbers: Integers
+    shared: Floats
+
+    @cached_property
+    def cells_of_shared(self) -> Integers:
+        """The cells of shared predictions."""
+        return np.searchsorted(self.finder.edges, self.shared, side="left").astype(np.int64)
 
     @cached_property
     def covered(self) -> Booleans:
-        """Which cells lie in a bracket."""
-        return cells_inside(self.finder.edges, self.brackets)
+        """Which cells lie in a bracket, but for those of shared predictions."""
+        inside = cells_inside(self.finder.edges, self.brackets)
+        inside[self.cells_of_shared] = False
+        return inside
 
     @classmethod
     def of(cls, sketch: Sketch, settings: Settings, slack: float, cells: int) -> Grid:
         """Cells of about equal weight, with the cost among their ends."""
         brackets = sketch.intervals(np.arange(1, settings.bins) / settings.bins, slack)
-        level = distinct(sketch.level)
-        inside = [level[(level > low) & (level <= high)] for low, high in brackets]
-        few = [levels for levels in inside if len(levels) <= FEW_LEVELS]
-        kept = np.array([len(levels) > FEW_LEVELS for levels in inside], dtype=bool)
-        ends = np.concatenate([*few, *(np.nextafter(levels, -np.inf) for levels in few), brackets[kept].ravel()])
+        shared = sketch.shared
+        low, high = brackets[:, :1], brackets[:, 1:]
+        shared = shared[((shared > low) & (shared <= high)).any(axis=0)]
+        ends = np.concatenate([shared, np.nextafter(shared, -np.inf), brackets.ravel()])
         more = np.append(ends[np.isfinite(ends)], [] if settings.cost is None else [settings.cost])
-        return cls(sketch.finder(cells, more), brackets[kept], np.flatnonzero(kept))
+        return cls(sketch.finder(cells, more), brackets, shared)
 
     def narrowed(self, cells: MomentCells, wanted: Floats) -> Grid:
-        """Return brackets of a few cells, in which so much weight is reached; nothing where that is outside its bracket."""
+        """Return brackets of a few cells, in which so much weight is reached; nothing where that is outside its bracket.
+
+        With fewer rows than bins the lowest brackets have no edge, and are left out.
+        """
+        brackets = self.brackets[len(self.brackets) - len(wanted) :]
         place = np.searchsorted(np.cumsum(cells.weight.sum(axis=0)), wanted * REACHED, side="left")
         ends = np.concatenate([[-np.inf, -np.inf], self.finder.edges, [np.inf, np.inf, np.inf]])
         low, high = ends[place], ends[place + 3]  # a cell at either side, for rounding
-        brackets = np.column_stack([np.maximum(self.brackets[:, 0], low), np.minimum(self.brackets[:, 1], high)])
+        brackets = np.column_stack([np.maximum(brackets[:, 0], low), np.minimum(brackets[:, 1], high)])
         return replace(self, brackets=brackets)
 
 
@@ -107,27 +116,42 @@ class VerdictSums:
 
     def settled(self, grid: Grid, bins: int) -> MomentCells | None:
         """Return the cells of all rows, with the exact edges of bins among their ends; None where a bracket has missed one."""
-        if not len(grid.brackets):
+        wanted = self.cells.counts.weight_at_edges(bins)
+        if not len(wanted):
             return self.cells
-        wanted = self.cells.counts.weight_at_edges(bins)[grid.numbers]
         grid = grid.narrowed(self.cells, wanted)
-        level, numerator, denominator, weight = self.inside.picked(
-            lambda level: grid.covered.take(grid.finder.cells(level))
-        )
-        same, cells = self.cells.kind.same, self.cells.without(grid.covered)
-        loss = QuadraticLoss(numerator, denominator, denominator if same else weight)
-        outside = cells.weight.sum(axis=0)
-        found = []
-        for reach, (low, high) in zip(wanted, grid.brackets, strict=True):
-            first, last = np.searchsorted(level, [low, high], side="right")
-            below = outside[: np.searchsorted(grid.finder.edges, low, side="right")].sum() + weight[:first].sum()
-            place = np.searchsorted(below + np.cumsum(weight[first:last]), reach * REACHED, side="left")
-            if place >= last - first or below >= reach:
-                return None
-            found.append(float(level[first + place]))
+        rows = self.inside.picked(lambda level: grid.covered.take(grid.finder.cells(level)))
+        found = _edges_in(grid, wanted, rows, self.cells.weight.sum(axis=0))
+        if found is None:
+            return None
         finder = CellFinder.of(distinct(np.sort(np.append(grid.finder.edges, found), kind="stable")))
-        both = cells.moved(finder.edges).merge(MomentCells.of(level, loss, finder))
-        return replace(both, counts=self.cells.counts, least=self.cells.least)
+        cells = self.cells.without(grid.covered).moved(finder.edges)
+        if len(rows.level):
+            same = self.cells.kind.same
+            loss = QuadraticLoss(rows.numerator, rows.denominator, rows.denominator if same else rows.weight)
+            cells = cells.merge(MomentCells.of(rows.level, loss, finder))
+        return replace(cells, counts=self.cells.counts, least=self.cells.least, ends=self.cells.ends)
+
+
+def _edges_in(grid: Grid, wanted: Floats, rows: Blocks, weight: Floats) -> list[float] | None:
+    """Return the predictions at which so much weight is reached, each in its bracket; None where one is not there.
+
+    They are those of single rows, or shared ones, whose cells have the weights of all their rows.
+    """
+    level = np.concatenate([rows.level, grid.shared])
+    order, level = sorting_order_and_sorted(level)
+    held = np.concatenate([rows.weight, weight[grid.cells_of_shared]])[order]
+    outside = np.where(grid.covered, 0.0, weight)
+    outside[grid.cells_of_shared] = 0.0
+    found = []
+    for reach, (low, high) in zip(wanted, grid.brackets, strict=True):
+        first, last = np.searchsorted(level, [low, high], side="right")
+        below = outside[: np.searchsorted(grid.finder.edges, low, side="right")].sum() + held[:first].sum()
+        place = np.searchsorted(below + np.cumsum(held[first:last]), reach * REACHED, side="left")
+        if place >= last - first or below >= reach:
+            return None
+        found.append(float(level[first + place]))
+    return found
 
 
 def judged_on_grid(source: Source, settings: Settings) -> Assessment:

@@ -47,6 +47,11 @@ class Sketch:
         order = np.argsort(level, kind="stable")
         return Sketch(level[order], weight[order], self.counts.merge(other.counts))
 
+    @property
+    def shared(self) -> Floats:
+        """Predictions that are kept more than once: several rows have them, and maybe many."""
+        return distinct(self.level[1:][self.level[1:] == self.level[:-1]])
+
     def grid(self, cells: int) -> Floats:
         """Return the inner edges of cells of nearly equal weight."""
         ends = self._quantiles(cells)

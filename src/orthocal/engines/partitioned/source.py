@@ -29,6 +29,8 @@ SPREAD_ERRORS = 4.5
 All rows inside are kept until the end; where a quantile lies outside, which is seen, another pass is made."""
 SPREAD, LOOKED_AT = 8, 2**19
 """Partitions that a rough sketch looks at; and rows of each of them, one of every few that follow each other."""
+MOST_SEEN = 0.05
+"""How far off a share of the weight can be for a rough sketch to be used: all rows within it are kept."""
 ROUGH_KEPT = 2**16
 """Predictions that the sketch of each of these keeps."""
 KEPT = 2**20
@@ -104,7 +106,8 @@ class Source:
         """Yield the sketch of a few partitions, then that of all, each with how far off a share of the weight can be."""
         rough = self.rough_sketch
         seen = errors * 0.5 / np.sqrt(rough.counts.rows) if self.is_rough else 0.0
-        yield rough, seen + 2 / ROUGH_KEPT
+        if seen <= MOST_SEEN:
+            yield rough, seen + 2 / ROUGH_KEPT
         if self.is_rough:
             yield self.sketch, 2 / self.kept + 2 * self.parts * self.sketch.counts.most / self.sketch.counts.total
 
