@@ -9,6 +9,7 @@ from scipy.stats import t as t_distribution
 
 from orthocal import ExpectileLoss, HingeLoss, OrthocalError, QuadraticLoss, assess, compare
 from orthocal.arrays import step_of
+from orthocal.assessment import linear_test
 from orthocal.assessment.bins import binned
 from orthocal.assessment.error import error_interval, minimum_detectable_error, squared_error
 
@@ -302,6 +303,19 @@ def test_a_slope_that_rests_on_one_row_is_not_tested():
     assert verdict.tests["linear"].p_value is None
     assert "determines the slope" in verdict.tests["linear"].note
     assert "determines the slope" in verdict.summary()
+
+
+def test_a_covariance_along_one_line_is_not_inverted(monkeypatch):
+    """But for rounding it is: one prediction a million millions away, and rounding decides whether it has an inverse."""
+    over_rows = linear_test._over_rows
+
+    def along_a_line(scale):
+        return (yield from over_rows(scale))._replace(covariance=np.outer([1, 19], [1, 19]) / 10)
+
+    monkeypatch.setattr(linear_test, "_over_rows", along_a_line)
+    rng = np.random.default_rng(0)
+    verdict = assess(rng.standard_normal(50), QuadraticLoss(rng.standard_normal(50), np.ones(50)))
+    assert "determines the slope" in verdict.tests["linear"].note
 
 
 def test_errors_of_any_size_have_an_interval():

@@ -135,7 +135,7 @@ def is_constant(values: Floats) -> bool:
 
 
 def unrepeated(values: Floats) -> Floats:
-    """Return the one number of a column that keeps it once for all rows, to stand for them in arithmetic; others as they are."""
+    """Return a column that repeats one number as that one entry, which broadcasts; any other column as it is."""
     return values[:1] if values.strides[0] == 0 else values
 
 

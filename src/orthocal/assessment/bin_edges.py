@@ -14,7 +14,7 @@ from orthocal.assessment.sweeps import Stage, pair_codes, piece_ends
 from orthocal.calibrators.left_out import value_columns
 from orthocal.folds import VALIDATION, drawn_within, hashed_ranks
 from orthocal.losses import Loss
-from orthocal.losses.counting import Counts
+from orthocal.losses.counting import REACHED, Counts
 
 AT_ONCE = 2**16
 """Rows whose ties are put in order at once, so that no more memory is needed than for these."""
@@ -80,7 +80,7 @@ def _where_reached(piece: Piece, wanted: Floats, reached: Floats, *, ones: bool)
         return np.empty(0)
     running = before + np.cumsum(piece.each(np.ones(len(piece)) if ones else piece.loss.weight))
     if piece.packed is not None:  # sums of cells are rounded
-        own = own * (1 - 1e-11)
+        own = own * REACHED
     return np.asarray(piece.level[np.minimum(np.searchsorted(running, own, side="left"), len(piece) - 1)])
 
 

@@ -42,10 +42,8 @@ def linear_test(rows: Rows, level: float) -> Stage[tuple[TestResult, LinearPredi
     scale = Scale(middle, width)
     fit = yield from (_over_rows(scale) if rows.like.groups is None else _over_clusters(scale))
     coefficient, covariance = fit.coefficient, fit.covariance
-    if fit.smallest < LEAST_SPREAD:
-        return TestResult(None, None, "does not apply: one row or cluster determines the slope"), None
-    if not np.linalg.eigvalsh(covariance)[0] > 0:
-        return TestResult(None, None, "does not apply: no noise"), None
+    if reason := _no_inverse(fit):
+        return TestResult(None, None, f"does not apply: {reason}"), None
     direction = np.linalg.solve(covariance, coefficient)
     length = float(np.sqrt(coefficient @ direction))
     skewness = 0.0
@@ -151,6 +149,17 @@ class Fit(NamedTuple):
     covariance: Floats
     smallest: float
     powers: Callable[[Floats], Stage[tuple[float, float]]]
+
+
+def _no_inverse(fit: Fit) -> str:
+    """Say why the covariance cannot be inverted; nothing where it can."""
+    one_row = "one row or cluster determines the slope"
+    if fit.smallest < LEAST_SPREAD:
+        return one_row
+    least, most = np.linalg.eigvalsh(fit.covariance)
+    if not least > 0:
+        return "no noise"
+    return one_row if least <= np.finfo(float).eps * most else ""
 
 
 def _no_powers(direction: Floats) -> Stage[tuple[float, float]]:

@@ -22,7 +22,7 @@ def in_deviations(rows: Sequence[Row], model: str, method: str, figure: str) -> 
 
 
 class Change(NamedTuple):
-    """True mean squared error of a draw after the default method over that before, means over repetitions.
+    """True mean squared error of a draw after the default method divided by that before, both means over repetitions.
 
     One repetition has no standard error (NaN).
     """
@@ -53,7 +53,8 @@ def change_table(size: str, rows: Sequence[Row], models: Iterable[str]) -> Table
     changes = {f"{model}-learner": changes_by_draw(rows, model) for model in models}
     draws = [f"draw {one.draw}" for one in next(iter(changes.values()))]
     return Table(
-        f"{size.capitalize()} trees: true mean squared error after auto over that before, over repetitions (standard error)",
+        f"{size.capitalize()} trees: true mean squared error after auto divided by that before, both means over repetitions "
+        "(standard error)",
         ("", *draws),
         tuple((model, *(one.in_words() for one in own)) for model, own in changes.items()),
     )
@@ -73,7 +74,7 @@ def harm_claims(size: str, rows: Sequence[Row], models: Iterable[str]) -> list[C
             ", ".join(f"{model} {count} of {draws}" for model, count in rises.items()),
         ),
         Claim(
-            f"Auto calibration raises the true mean squared error of no draw by more than {HARM:.0%} ({size} trees).",
+            f"Auto calibration raises the true mean squared error by more than {HARM:.0%} in no draw ({size} trees).",
             max(one.ratio for one in worst.values()) <= 1 + HARM,
             "; ".join(f"{model} at most {one.in_words()}, in draw {one.draw}" for model, one in worst.items()),
         ),

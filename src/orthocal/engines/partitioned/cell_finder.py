@@ -49,7 +49,7 @@ def kept_for_parts(make: Callable[[int], T]) -> Callable[[int], T]:
 
 @kept_for_parts
 def ones(count: int) -> Floats:
-    """Return so many."""
+    """Return so many ones."""
     return np.ones(count)
 
 

@@ -8,6 +8,7 @@ from functools import cached_property
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
 from orthocal.arrays import Booleans, Floats, Integers, distinct, sorting_order_and_sorted
 from orthocal.assessment import Assessment
@@ -19,7 +20,7 @@ from orthocal.assessment.sweeps import Rows
 from orthocal.engines.partitioned.cell_finder import CellFinder
 from orthocal.engines.partitioned.grid import CellRows, MomentCells
 from orthocal.engines.partitioned.grid_cells import CELLS, UNEVEN
-from orthocal.engines.partitioned.kept_rows import KeptRows, cells_inside
+from orthocal.engines.partitioned.kept_rows import KeptRows, cells_inside, finer_ends
 from orthocal.engines.partitioned.partition_loss import Job
 from orthocal.engines.partitioned.passes import reduced
 from orthocal.engines.partitioned.ranges import subgroup_of
@@ -35,17 +36,20 @@ from orthocal.solvers.monotone import Blocks
 
 GROUP_CELLS = 2**12
 """Of a subgroup."""
+WIDEST, FINER, MOST_WIDE = 2**7, 2**13, 2**22
+"""Cells that are divided once all rows are seen; the cells they are divided into; and the rows that are kept for it, at most."""
 
 
 @dataclass(frozen=True, eq=False)
 class Grid:
-    """Cells, and the intervals ( , ] in which edges of bins are sought, whose rows are kept as they are.
+    """Cells, and the intervals ( , ] whose rows are kept as they are: those in which edges of bins are sought, and wide cells.
 
     Predictions inside them that many rows may share, the `shared` ones, have a cell each instead: no row of theirs is kept.
     """
 
     finder: CellFinder
     brackets: Floats
+    wide: Floats
     shared: Floats
 
     @cached_property
@@ -56,7 +60,20 @@ class Grid:
     @cached_property
     def covered(self) -> Booleans:
         """Which cells lie in a bracket, but for those of shared predictions."""
-        inside = cells_inside(self.finder.edges, self.brackets)
+        return self._kept_in(self.brackets)
+
+    @cached_property
+    def divided(self) -> Booleans:
+        """Which cells are divided in the end: wide ones outside of brackets."""
+        return self._kept_in(self.wide) & ~self.covered
+
+    @cached_property
+    def keeping(self) -> npt.NDArray[np.uint8]:
+        """Whether rows of a cell are kept: 1 for edges of bins, 2 to divide the cell, and 0 for those that are not."""
+        return self.covered + 2 * self.divided.astype(np.uint8)
+
+    def _kept_in(self, intervals: Floats) -> Booleans:
+        inside = cells_inside(self.finder.edges, intervals)
         inside[self.cells_of_shared] = False
         return inside
 
@@ -64,12 +81,12 @@ class Grid:
     def of(cls, sketch: Sketch, settings: Settings, slack: float, cells: int) -> Grid:
         """Cells of about equal weight, with the cost among their ends."""
         brackets = sketch.intervals(np.arange(1, settings.bins) / settings.bins, slack)
-        shared = sketch.shared
-        low, high = brackets[:, :1], brackets[:, 1:]
-        shared = shared[((shared > low) & (shared <= high)).any(axis=0)]
-        ends = np.concatenate([shared, np.nextafter(shared, -np.inf), brackets.ravel()])
+        wide, shared = sketch.widest(cells, WIDEST), sketch.shared
+        intervals = np.concatenate([brackets, wide])
+        shared = shared[cells_inside(shared, intervals)[:-1]]
+        ends = np.concatenate([shared, np.nextafter(shared, -np.inf), intervals.ravel()])
         more = np.append(ends[np.isfinite(ends)], [] if settings.cost is None else [settings.cost])
-        return cls(sketch.finder(cells, more), brackets, shared)
+        return cls(sketch.finder(cells, more), brackets, wide, shared)
 
     def narrowed(self, cells: MomentCells, wanted: Floats) -> Grid:
         """Return brackets of a few cells, in which so much weight is reached; nothing where that is outside its bracket.
@@ -94,6 +111,8 @@ class VerdictSums:
         Of all rows.
     inside : KeptRows
         Rows inside a bracket.
+    wide : KeptRows, optional
+        Rows of wide cells; None where they are too many.
     groups : dict of (str, label) to MomentCells
         Of subgroups.
     overlap : SummedOverlap, optional
@@ -101,6 +120,7 @@ class VerdictSums:
 
     cells: MomentCells
     inside: KeptRows
+    wide: KeptRows | None = None
     groups: Mapping[tuple[str, Any], MomentCells] = field(default_factory=dict)
     overlap: SummedOverlap | None = None
 
@@ -112,20 +132,34 @@ class VerdictSums:
         overlap = self.overlap if other.overlap is None else other.overlap
         if self.overlap is not None and other.overlap is not None:
             overlap = self.overlap.merge(other.overlap)
-        return VerdictSums(self.cells.merge(other.cells), self.inside.merge(other.inside), groups, overlap)
+        wide = None if self.wide is None or other.wide is None else self.wide.merge(other.wide)
+        return VerdictSums(
+            self.cells.merge(other.cells),
+            self.inside.merge(other.inside),
+            None if wide is None or wide.count > MOST_WIDE else wide,
+            groups,
+            overlap,
+        )
 
     def settled(self, grid: Grid, bins: int) -> MomentCells | None:
-        """Return the cells of all rows, with the exact edges of bins among their ends; None where a bracket has missed one."""
-        wanted = self.cells.counts.weight_at_edges(bins)
-        if not len(wanted):
-            return self.cells
-        grid = grid.narrowed(self.cells, wanted)
-        rows = self.inside.picked(lambda level: grid.covered.take(grid.finder.cells(level)))
-        found = _edges_in(grid, wanted, rows, self.cells.weight.sum(axis=0))
+        """Return the cells of all rows, with the exact edges of bins among their ends; None where a bracket has missed one.
+
+        Wide cells are divided, in which the order of rows would be lost, and with it how effects vary with the prediction.
+        """
+        wanted, divided = self.cells.counts.weight_at_edges(bins), grid.divided
+        narrow = grid.narrowed(self.cells, wanted)
+        rows = self.inside.picked(lambda level: narrow.covered.take(grid.finder.cells(level)))
+        found = _edges_in(narrow, wanted, rows, self.cells.weight.sum(axis=0))
         if found is None:
             return None
+        if self.wide is None:
+            divided = np.zeros_like(divided)
+        elif self.wide.count:
+            wide = self.wide.picked(lambda level: np.ones(len(level), dtype=bool))
+            found += finer_ends(wide.level, grid.finder.cells(wide.level), FINER).tolist()
+            rows = Blocks.together([rows, wide])
         finder = CellFinder.of(distinct(np.sort(np.append(grid.finder.edges, found), kind="stable")))
-        cells = self.cells.without(grid.covered).moved(finder.edges)
+        cells = self.cells.without(narrow.covered | divided).moved(finder.edges)
         if len(rows.level):
             same = self.cells.kind.same
             loss = QuadraticLoss(rows.numerator, rows.denominator, rows.denominator if same else rows.weight)
@@ -148,7 +182,7 @@ def _edges_in(grid: Grid, wanted: Floats, rows: Blocks, weight: Floats) -> list[
         first, last = np.searchsorted(level, [low, high], side="right")
         below = outside[: np.searchsorted(grid.finder.edges, low, side="right")].sum() + held[:first].sum()
         place = np.searchsorted(below + np.cumsum(held[first:last]), reach * REACHED, side="left")
-        if place >= last - first or below >= reach:
+        if place >= last - first or below >= reach * REACHED:
             return None
         found.append(float(level[first + place]))
     return found
@@ -158,7 +192,7 @@ def judged_on_grid(source: Source, settings: Settings) -> Assessment:
     """Return the verdict on a source's predictions: sums over bins are exact, and the rest nearly so.
 
     Bins are those of the exact verdict, and so are their moments. What looks at the order of single rows (the range of
-    cumulative residuals, the ranking, the decomposition) sees cells of about a 65,536th of the weight instead.
+    cumulative residuals, the ranking, the decomposition) sees cells of the prediction instead.
     """
     found, cells = _sums(source, settings)
     like = replace_rows(source.like, cells.counts.rows)
@@ -171,15 +205,18 @@ def judged_on_grid(source: Source, settings: Settings) -> Assessment:
 
 def _sums(source: Source, settings: Settings) -> tuple[VerdictSums, MomentCells]:
     """Sum up rows by a grid of a few partitions; by one of all where these are unlike the others."""
+    best: tuple[VerdictSums, MomentCells] | None = None
     for sketch, slack in source.rough_then_whole(SPREAD_ERRORS):
         grid, coarse = Grid.of(sketch, settings, slack, CELLS), sketch.finder(GROUP_CELLS)
         found = reduced(source.table, _verdict_sums, VerdictSums.merge, source.job, source.map, grid, coarse)
         cells = found.settled(grid, settings.bins)
-        if cells is not None and not cells.is_uneven(UNEVEN):
-            return found, cells
-    if cells is None:
+        if cells is not None:
+            best = found, cells
+            if not cells.is_uneven(UNEVEN):
+                return best
+    if best is None:
         raise AssertionError("the bracket of a quantile does not hold it")
-    return found, cells
+    return best
 
 
 def _verdict_sums(part: Any, job: Job, map_: Map | None, grid: Grid, coarse: CellFinder) -> VerdictSums | None:
@@ -187,10 +224,13 @@ def _verdict_sums(part: Any, job: Job, map_: Map | None, grid: Grid, coarse: Cel
     if not len(prediction):
         return None
     cell = grid.finder.cells(prediction)
-    kept = np.flatnonzero(grid.covered.take(cell)) if len(grid.brackets) else np.empty(0, dtype=np.int64)
+    keeping = grid.keeping.take(cell)
+    kept = np.flatnonzero(keeping)
+    is_wide = keeping.take(kept) == 2
     return VerdictSums(
         MomentCells.in_cells(cell, prediction, loss, grid.finder.edges),
-        KeptRows.of(prediction, loss, kept),
+        KeptRows.of(prediction, loss, kept[~is_wide]),
+        KeptRows.of(prediction, loss, kept[is_wide]),
         dict(_cells_of_groups(part, job, prediction, loss, coarse)),
         summed_overlap_of(loss),
     )
@@ -241,7 +281,7 @@ def _with_losses(verdict: Assessment, lost: float) -> Assessment:
 def _with_bound(verdict: Assessment, cells: MomentCells) -> Assessment:
     """Say how much the range test can have missed inside the cells."""
     test, excursion = verdict.tests["range"], cells.excursion()
-    if test.statistic is None or not excursion > 0:
+    if test.statistic is None or not excursion > 0 or not cells.reach > 0:
         return verdict
     missed = 2 * excursion * test.statistic / cells.reach
     note = f"{test.note}, on a grid, where a walk's range is smaller by at most {number(missed)}"

@@ -11,7 +11,7 @@ from orthocal.engines.partitioned.cell_finder import CellFinder
 from orthocal.losses.counting import Counts
 
 HEAVY = 1 / 16
-"""Share of the edges that may be predictions which by themselves hold the weight of a cell, for the others to move."""
+"""Share of the edges that may be predictions which by themselves hold the weight of two cells, for the others to move."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -57,6 +57,12 @@ class Sketch:
         ends = self._quantiles(cells)
         return distinct(ends[ends < self.level[-1]])
 
+    def widest(self, cells: int, many: int) -> Floats:
+        """Return the widest of the cells ( , ] of that grid, the first and the last among them."""
+        ends = np.concatenate([[-np.inf], self.grid(cells), [np.inf]])
+        widest = np.sort(np.argsort(np.diff(ends), kind="stable")[-many:])
+        return np.column_stack([ends[widest], ends[widest + 1]])
+
     def _quantiles(self, cells: int) -> Floats:
         """Return the ends of cells of equal weight, as often as cells end there; all predictions where these are fewer."""
         if len(self.level) <= cells:
@@ -69,11 +75,15 @@ class Sketch:
         """Return cells of nearly equal weight, with exact edges among theirs.
 
         Edges lie a little higher than predictions, since cells are found faster then; but a prediction that by itself holds the
-        weight of a cell has its own. Where many do, or where every row can have a cell, edges are predictions.
+        weight of two cells has its own. Where many do, edges are predictions; where there are no more predictions than cells,
+        each has its own.
         """
-        edges, ends, more = self.grid(cells), self._quantiles(cells), np.empty(0) if exact is None else exact
+        more, levels = np.empty(0) if exact is None else exact, distinct(self.level)
+        if len(levels) <= cells:
+            return CellFinder.of(distinct(np.sort(np.append(levels[:-1], more), kind="stable")))
+        edges, ends = self.grid(cells), self._quantiles(cells)
         heavy = distinct(ends[1:][ends[1:] == ends[:-1]])
-        if self.counts.rows > cells and len(heavy) < HEAVY * len(edges):
+        if len(heavy) < HEAVY * len(edges):
             own = np.append(heavy[heavy < self.level[-1]], np.nextafter(heavy, -np.inf))
             return CellFinder.near(edges, np.append(own, more))
         return CellFinder.of(distinct(np.sort(np.append(edges, more), kind="stable")))

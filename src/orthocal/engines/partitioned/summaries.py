@@ -138,7 +138,7 @@ class Bracketed:
         for reach, a, b in zip(wanted, first, last, strict=True):
             low, high = np.searchsorted(rows.level, [lower[a], upper[b]], side="right")
             place = np.searchsorted(below[a] + np.cumsum(rows.weight[low:high]), reach * REACHED, side="left")
-            if place >= high - low or below[a] >= reach:
+            if place >= high - low or below[a] >= reach * REACHED:
                 return None
             found.append(float(rows.level[low + place]))
         edges = np.array(sorted({edge for edge in found if edge < self.highest}))
