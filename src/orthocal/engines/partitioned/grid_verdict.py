@@ -8,7 +8,6 @@ from functools import cached_property
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from orthocal.arrays import Booleans, Floats, Integers, distinct, sorting_order_and_sorted
 from orthocal.assessment import Assessment
@@ -68,9 +67,9 @@ class Grid:
         return self._kept_in(self.wide) & ~self.covered
 
     @cached_property
-    def keeping(self) -> npt.NDArray[np.uint8]:
-        """Whether rows of a cell are kept: 1 for edges of bins, 2 to divide the cell, and 0 for those that are not."""
-        return self.covered + 2 * self.divided.astype(np.uint8)
+    def kept(self) -> Booleans:
+        """Cells whose rows are kept."""
+        return self.covered | self.divided
 
     def _kept_in(self, intervals: Floats) -> Booleans:
         inside = cells_inside(self.finder.edges, intervals)
@@ -224,9 +223,8 @@ def _verdict_sums(part: Any, job: Job, map_: Map | None, grid: Grid, coarse: Cel
     if not len(prediction):
         return None
     cell = grid.finder.cells(prediction)
-    keeping = grid.keeping.take(cell)
-    kept = np.flatnonzero(keeping)
-    is_wide = keeping.take(kept) == 2
+    kept = np.flatnonzero(grid.kept.take(cell))
+    is_wide = grid.divided.take(cell.take(kept))
     return VerdictSums(
         MomentCells.in_cells(cell, prediction, loss, grid.finder.edges),
         KeptRows.of(prediction, loss, kept[~is_wide]),
