@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -93,6 +93,18 @@ def runs(n: int, rows: int = RUN) -> Iterator[slice]:
     """Divide n rows into runs of so many."""
     for start in range(0, n, rows):
         yield slice(start, min(start + rows, n))
+
+
+LONG_RUN = 2**16
+"""Rows of a run where a formula makes a few arrays of them, which then stay in the cache."""
+
+
+def in_runs(formula: Callable[..., Floats], *columns: Any) -> Floats:
+    """Return a formula of columns, row by row, worked out for one long run of rows after the other."""
+    found = np.empty(len(columns[0]))
+    for rows in runs(len(found), LONG_RUN):
+        found[rows] = formula(*(column[rows] for column in columns))
+    return found
 
 
 def is_sorted(values: Floats) -> bool:

@@ -8,7 +8,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from orthocal.arrays import Floats, Labels
+from orthocal.arrays import Floats, Labels, in_runs
 from orthocal.effects.arms import (
     both_propensities,
     doubly_robust_mean,
@@ -91,7 +91,7 @@ class CATE:
         treated, control = observations.treatment == self.arm, observations.treatment == self.control
         pi1, pi0 = both_propensities(fitted)
         mu1, mu0 = fitted["outcome_treated"], fitted["outcome_control"]
-        chi = pseudo_outcome(observations.outcome, treated, control, pi1, pi0, mu1, mu0)
+        chi = in_runs(pseudo_outcome, observations.outcome, treated, control, pi1, pi0, mu1, mu0)
         weight = observations.weight
         overlap = overlap_of({"treated": (treated, pi1), "control": (control, pi0)}, fitted, weight)
         if not fitted.is_part:  # sums have no room for it
