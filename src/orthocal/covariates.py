@@ -166,10 +166,12 @@ def _encoded(values: Labels, name: str, known: tuple[str, ...] | None) -> tuple[
 
 
 def _of_usual_size(matrix: Floats) -> Floats:
-    with np.errstate(over="ignore"):
-        wrong = np.abs(matrix) > LARGEST_COVARIATE  # NaN is not
-    if wrong.any():
-        row, column = np.argwhere(wrong)[0].tolist()
+    ends = (
+        np.fmin.reduce(matrix, axis=None, initial=0.0),
+        np.fmax.reduce(matrix, axis=None, initial=0.0),
+    )  # but for NaN
+    if max(-ends[0], ends[1]) > LARGEST_COVARIATE:
+        row, column = np.argwhere(np.abs(matrix) > LARGEST_COVARIATE)[0].tolist()
         raise OrthocalError(
             f"`X` must not be infinite; row {row}, column {column} is {matrix[row, column]}, and {LARGEST_COVARIATE:g} the most. "
             "Use NaN for missing values."

@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from scipy.optimize import brentq
 
-from orthocal.arrays import Floats, Integers, RowIndex, group_sums
+from orthocal.arrays import Booleans, Floats, Integers, RowIndex, group_sums, in_runs, is_constant, taken
 from orthocal.assessment.average import average_effect
 from orthocal.assessment.bins import Binned, binned
 from orthocal.assessment.error import error_interval
@@ -46,22 +46,28 @@ class ConfoundingScale(NamedTuple):
 
     def of(self, rows: RowIndex) -> ConfoundingScale:
         """Return that of some rows."""
-        return ConfoundingScale(*(column[rows] for column in (self.outcome, self.treatment, self.weight)))
+        return ConfoundingScale(*(taken(column, rows) for column in self))
 
     def means(self, cell: Integers, cells: int) -> tuple[Floats, Floats]:
         """Return the mean of either in each cell; 1 and the least possible where a cell has no rows."""
         total = group_sums(cell, self.weight, cells)
         safe = np.where(total > 0, total, 1.0)
+        each = self.weight[0] if is_constant(self.weight) else None
         outcome, treatment = (
-            group_sums(cell, self.weight * one, cells) / safe for one in (self.outcome, self.treatment)
+            (group_sums(cell, self.weight * one, cells) if each is None else each * group_sums(cell, one, cells)) / safe
+            for one in (self.outcome, self.treatment)
         )
         return np.where(outcome > 0, outcome, 1.0), np.maximum(treatment, LEAST_REPRESENTER)
 
     def scores(self, cell: Integers, cells: int) -> Floats:
         r"""Return a number per row whose mean in a cell is :math:`S`, with the error that S is estimated with (delta method)."""
         outcome, treatment = self.means(cell, cells)
-        reach = np.sqrt(outcome * treatment)
-        return np.asarray(reach[cell] / 2 * (self.outcome / outcome[cell] + self.treatment / treatment[cell]))
+        half = np.sqrt(outcome * treatment) / 2
+
+        def score(cell: Integers, own_outcome: Floats, own_treatment: Floats) -> Floats:
+            return np.asarray(half[cell] * (own_outcome / outcome[cell] + own_treatment / treatment[cell]))
+
+        return in_runs(score, cell, self.outcome, self.treatment)
 
 
 def scale_of(overlap: Overlap | None) -> ConfoundingScale | None:
@@ -69,8 +75,12 @@ def scale_of(overlap: Overlap | None) -> ConfoundingScale | None:
     if overlap is None or overlap.residual is None:
         return None
     (got1, pi1), (got0, pi0) = overlap.levels["treated"], overlap.levels["control"]
-    alpha = got1 / pi1 - got0 / pi0
-    return ConfoundingScale(overlap.residual**2, 2 * (1 / pi1 + 1 / pi0) - alpha**2, overlap.weight)
+    return ConfoundingScale(overlap.residual**2, in_runs(squared_representer, got1, pi1, got0, pi0), overlap.weight)
+
+
+def squared_representer(got1: Booleans, pi1: Floats, got0: Booleans, pi0: Floats) -> Floats:
+    r"""Return :math:`2(1/\pi_1 + 1/\pi_0) - \alpha^2` of each row, with :math:`\alpha = 1\{1\}/\pi_1 - 1\{0\}/\pi_0`."""
+    return 2 * (1 / pi1 + 1 / pi0) - (got1 / pi1 - got0 / pi0) ** 2
 
 
 def product_of(outcome: Any, treatment: Any) -> Any:

@@ -36,6 +36,13 @@ def pseudo_outcome(
     return doubly_robust_mean(y, treated, pi1, mu1) - doubly_robust_mean(y, control, pi0, mu0)
 
 
+def outcome_residual(y: Floats, treated: Booleans, control: Booleans, mu1: Floats, mu0: Floats) -> Floats:
+    """Outcome less its mean in the arm that a row got; 0 where it got neither."""
+    residual: Floats = y - np.where(treated, mu1, mu0)
+    residual *= treated | control
+    return residual
+
+
 MOST_CLIPPED = 0.05
 """Share of clipped rows above which overlap deserves a warning."""
 

@@ -13,6 +13,7 @@ from orthocal.effects.arms import (
     both_propensities,
     doubly_robust_mean,
     outcome_nuisance,
+    outcome_residual,
     overlap_of,
     propensities,
     pseudo_outcome,
@@ -95,9 +96,7 @@ class CATE:
         weight = observations.weight
         overlap = overlap_of({"treated": (treated, pi1), "control": (control, pi0)}, fitted, weight)
         if not fitted.is_part:  # sums have no room for it
-            residual = np.where(treated, mu1, mu0)
-            np.subtract(observations.outcome, residual, out=residual)  # in place, as in `doubly_robust_mean`
-            residual *= treated | control
+            residual = in_runs(outcome_residual, observations.outcome, treated, control, mu1, mu0)
             overlap = replace(overlap, residual=residual)
         chi *= weight
         return QuadraticLoss(chi, weight, weight, observations.groups, overlap)
