@@ -8,15 +8,18 @@ from statistics import median
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+import sklearn
 from scipy.optimize import isotonic_regression
+from sklearn.ensemble import HistGradientBoostingClassifier
 from sklearn.isotonic import IsotonicRegression
 from sklearn.linear_model import QuantileRegressor
+from sklearn.utils.validation import has_fit_parameter
 
 from orthocal import CausalCalibrator, HingeLoss, Histogram, Isotonic, Linear, QuadraticLoss, assess, orthogonal_loss
 from orthocal.datasets import simulate_cate
 from orthocal.folds import draw_folds
 from orthocal.observations import observe
-from timing import interleaved
+from timing import Skipped, interleaved
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -164,6 +167,8 @@ def hinge_affine_large() -> float:
 
 def conditional_distribution(n: int = 10**4) -> float:
     """The nuisances of a quantile, with a whole conditional distribution, against those of the CATE on the same rows."""
+    if not has_fit_parameter(HistGradientBoostingClassifier, "X_val"):
+        raise Skipped(f"scikit-learn {sklearn.__version__} cannot stop trees by rows of their own; 1.7 or later can")
     data = simulate_cate(n, random_state=0)
 
     def learnt(effect: str) -> Any:

@@ -15,11 +15,7 @@ from orthocal.datasets import simulate_cate
 from orthocal.folds import assign_folds
 from orthocal.nuisances import default_learner
 from orthocal.observations import observe
-from timing import interleaved, seeded
-
-
-class Skipped(Exception):  # noqa: N818
-    """A peer that is not installed."""
+from timing import Skipped, interleaved, seeded
 
 
 def judging() -> float:

@@ -60,16 +60,6 @@ def cross_fitting() -> float:
     return interleaved(ours, lambda: _bare(X, fold, nuisances, learners, 1), repeats=9, typical=min)
 
 
-def distributions() -> float:
-    """The nuisances of a quantile, a conditional distribution among them, against those of the CATE on the same rows."""
-    data, X, fold, _, _ = _rows(40_000, 5)
-
-    def loss(effect: str) -> None:
-        orthogonal_loss(effect, X, data.y, treatment=data.treatment, folds=fold, random_state=0)
-
-    return interleaved(lambda: loss("quantile"), lambda: loss("cate"), repeats=3)
-
-
 def everything() -> float:
     """Nuisances, isotonic calibration and verdict on 10^6 x 10 against the bare learner fits and predictions."""
     data, X, fold, nuisances, learners = _rows(10**6, 10)
@@ -107,7 +97,6 @@ def applying() -> float:
 
 BENCHMARKS = {
     "cross-fitting, 50,000 rows / bare learner fits and predictions": (cross_fitting, 1.05),
-    "nuisances of a quantile, 40,000 rows / those of the CATE": (distributions, 4.0),
     "nuisances + isotonic + assess, 10^6 x 10 / bare learner fits and predictions": (everything, 1.05),
     "apply, Parquet of 10^7 rows / reading and writing it": (applying, 1.5),
 }

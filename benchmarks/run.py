@@ -13,6 +13,7 @@ import decisions
 import floors
 import peers
 import pipelines
+import timing
 
 RESULTS = Path(__file__).with_name("results.json")
 
@@ -33,7 +34,7 @@ def main() -> None:
             continue
         try:
             value = work()
-        except peers.Skipped as reason:
+        except timing.Skipped as reason:
             results[name] = {"skipped": str(reason)}
             print(f"  skipped   ({reason})   {name}", flush=True)
             continue

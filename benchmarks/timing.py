@@ -11,6 +11,10 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
 
+class Skipped(Exception):  # noqa: N818
+    """What is needed is not installed."""
+
+
 def interleaved(
     ours: Callable[[], Any],
     floor: Callable[[], Any],
