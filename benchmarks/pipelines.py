@@ -84,7 +84,7 @@ def applying() -> float:
 
         def ours() -> None:
             try:
-                cli.main([*words, "--out", str(folder / "out.parquet")])
+                cli.main([*words, "--out", str(folder / "out.parquet"), "--overwrite"])
             except SystemExit as stop:
                 if stop.code:
                     raise
