@@ -553,7 +553,8 @@ def test_cells_inside_brackets_are_those_that_end_there():
 def test_a_grid_drawn_from_unlike_partitions_is_drawn_again(monkeypatch):
     monkeypatch.setattr("orthocal.engines.partitioned.source.SPREAD", 2)
     monkeypatch.setattr("orthocal.engines.partitioned.grid_cells.UNEVEN", 4)
-    monkeypatch.setattr("orthocal.engines.partitioned.source.CELLS", 64)
+    for module in ("source", "grid_cells"):
+        monkeypatch.setattr(f"orthocal.engines.partitioned.{module}.CELLS", 64)
     drawn = []
     whole = Source.sketch.func
     monkeypatch.setattr(Source, "sketch", property(lambda self: drawn.append(1) or whole(self)))

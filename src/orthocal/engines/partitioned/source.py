@@ -64,14 +64,14 @@ class Source:
         return self.table.select([name for name in (roles.prediction, roles.sample_weight) if name])
 
     @property
-    def parts(self) -> int:
-        """How many partitions there are."""
-        return len(self.table.names)
+    def prediction_parts(self) -> int:
+        """How many partitions the predictions have: Dask reads files of a few columns together, so the table may have others."""
+        return len(self.predictions.names)
 
     @property
     def kept(self) -> int:
         """Predictions that one partition's sketch keeps."""
-        return int(np.clip(KEPT // max(self.parts, 1), 2**10, 2**16))
+        return int(np.clip(KEPT // max(self.prediction_parts, 1), 2**10, 2**16))
 
     @cached_property
     def sketch(self) -> Sketch:
@@ -81,7 +81,7 @@ class Source:
     @cached_property
     def _rough(self) -> tuple[Sketch | None, int]:
         """Some rows of a few partitions, spread over all; and how many rows these have."""
-        found = each(self.predictions, _looked_at, self.job, self.map, parts=_spread(self.parts))
+        found = each(self.predictions, _looked_at, self.job, self.map, parts=_spread(self.prediction_parts))
         few = [one for one in found if one is not None]
         return reduce(Sketch.merge, [sketch for sketch, _ in few]) if few else None, sum(rows for _, rows in few)
 
@@ -94,13 +94,19 @@ class Source:
     def is_rough(self) -> bool:
         """Whether the rough sketch is not that of all rows."""
         sketch, rows = self._rough
-        return sketch is not None and (len(_spread(self.parts)) < self.parts or sketch.counts.rows < rows)
+        return sketch is not None and (
+            len(_spread(self.prediction_parts)) < self.prediction_parts or sketch.counts.rows < rows
+        )
 
     @property
     def about_rows(self) -> float:
         """How many rows there are, judging by the partitions that were looked at."""
         sketch, rows = self._rough
-        return self.sketch.counts.rows if sketch is None else rows * self.parts / len(_spread(self.parts))
+        return (
+            self.sketch.counts.rows
+            if sketch is None
+            else rows * self.prediction_parts / len(_spread(self.prediction_parts))
+        )
 
     def rough_then_whole(self, errors: float) -> Iterator[tuple[Sketch, float]]:
         """Yield the sketch of a few partitions, then that of all, each with how far off a share of the weight can be."""
@@ -109,7 +115,10 @@ class Source:
         if seen <= MOST_SEEN:
             yield rough, seen + 2 / ROUGH_KEPT
         if self.is_rough:
-            yield self.sketch, 2 / self.kept + 2 * self.parts * self.sketch.counts.most / self.sketch.counts.total
+            yield (
+                self.sketch,
+                2 / self.kept + 2 * self.prediction_parts * self.sketch.counts.most / self.sketch.counts.total,
+            )
 
     def bracketed(self, brackets: Floats) -> Bracketed:
         """Return sums between the ends of intervals, and the rows inside them."""
@@ -151,7 +160,7 @@ class Source:
     @cached_property
     def _first(self) -> tuple[Loss, float]:
         """The loss of a few rows, and the mean prediction of their partition."""
-        for number in range(self.parts):
+        for number in range(len(self.table.names)):
             (found,) = each(self.table, _few, self.job, self.map, parts=[number])
             if found is not None:
                 return found
