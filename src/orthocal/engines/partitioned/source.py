@@ -69,6 +69,11 @@ class Source:
         return len(self.predictions.names)
 
     @property
+    def share_looked_at(self) -> float:
+        """Of these partitions, how many a rough sketch looks at."""
+        return len(_spread(self.prediction_parts)) / self.prediction_parts
+
+    @property
     def kept(self) -> int:
         """Predictions that one partition's sketch keeps."""
         return int(np.clip(KEPT // max(self.prediction_parts, 1), 2**10, 2**16))
@@ -94,19 +99,13 @@ class Source:
     def is_rough(self) -> bool:
         """Whether the rough sketch is not that of all rows."""
         sketch, rows = self._rough
-        return sketch is not None and (
-            len(_spread(self.prediction_parts)) < self.prediction_parts or sketch.counts.rows < rows
-        )
+        return sketch is not None and (self.share_looked_at < 1 or sketch.counts.rows < rows)
 
     @property
     def about_rows(self) -> float:
         """How many rows there are, judging by the partitions that were looked at."""
         sketch, rows = self._rough
-        return (
-            self.sketch.counts.rows
-            if sketch is None
-            else rows * self.prediction_parts / len(_spread(self.prediction_parts))
-        )
+        return self.sketch.counts.rows if sketch is None else rows / self.share_looked_at
 
     def rough_then_whole(self, errors: float) -> Iterator[tuple[Sketch, float]]:
         """Yield the sketch of a few partitions, then that of all, each with how far off a share of the weight can be."""
@@ -115,10 +114,8 @@ class Source:
         if seen <= MOST_SEEN:
             yield rough, seen + 2 / ROUGH_KEPT
         if self.is_rough:
-            yield (
-                self.sketch,
-                2 / self.kept + 2 * self.prediction_parts * self.sketch.counts.most / self.sketch.counts.total,
-            )
+            counts = self.sketch.counts
+            yield self.sketch, 2 / self.kept + 2 * self.prediction_parts * counts.most / counts.total
 
     def bracketed(self, brackets: Floats) -> Bracketed:
         """Return sums between the ends of intervals, and the rows inside them."""
