@@ -88,7 +88,7 @@ class Hidden:
         )
         nuisances = {"propensity": self.pi[self.x], "outcome_control": self.mu[0][self.x]}
         nuisances["outcome_treated"] = self.mu[1][self.x]
-        return CATE().loss(rows, Fitted(nuisances, clip=0.0))
+        return CATE().loss(rows, Fitted(nuisances, clip=0.0, clipped={"propensity": 0.0}))
 
     def strength(self, rows=None):
         """C_Y C_D of u over some rows, by the definitions: R^2 of the outcome, 1 - R^2 of the representer."""

@@ -42,6 +42,8 @@ def _numbers(kind: str) -> np.ndarray:
         "range beyond doubles",
         "none",
         "ends of doubles",
+        "infinite",
+        "all infinite",
     ],
 )
 def test_order_is_the_stable_one(kind):
@@ -51,21 +53,9 @@ def test_order_is_the_stable_one(kind):
     np.testing.assert_array_equal(level, values[order])
 
 
-def test_many_rows_are_sorted_in_parts(monkeypatch):
-    """By the leading bits first; `ordered` would sort all again if the parts were not in order."""
-    monkeypatch.setattr(arrays, "PART_BITS", 8)
-    monkeypatch.setattr(arrays, "FEWEST_BITS", 2)
-    rng = np.random.default_rng(3)
-    key, values = rng.integers(0, 2**32, N, dtype=np.uint32) // 1000 * 1000, rng.standard_normal(N)
-    order, sorted_key, level = arrays._in_order(key, values)
-    np.testing.assert_array_equal(order, np.argsort(key, kind="stable"))
-    np.testing.assert_array_equal(sorted_key, np.sort(key))
-    np.testing.assert_array_equal(level, values[order])
-
-
 def test_rows_that_share_a_step_are_put_in_order(monkeypatch):
     """With a few thousand steps only, most rows share one."""
-    monkeypatch.setattr(arrays, "KEYS", 2**14)
+    monkeypatch.setattr(arrays, "BITS", 14 + N.bit_length())
     monkeypatch.setattr(arrays, "ROOM", 0)
     values = np.random.default_rng(1).permutation(np.concatenate([np.arange(N) * 1.0, np.arange(N // 50) + 0.5]))
     monkeypatch.setattr(arrays, "MOST_ALIKE", 1)

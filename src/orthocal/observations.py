@@ -85,7 +85,7 @@ def observe(
     require_rows(n)
     warn_of_other_order(X=X, y=y, treatment=treatment, instrument=instrument, prediction=prediction, groups=groups)
     y, event = separated(y, event)
-    weight = np.ones(n) if sample_weight is None else as_numbers(sample_weight, "sample_weight", n)
+    weight = np.broadcast_to(1.0, n) if sample_weight is None else as_numbers(sample_weight, "sample_weight", n)
     if sample_weight is not None:
         require_weights(weight)
     names = None if groups is None else as_labels(groups, "groups", n)

@@ -112,8 +112,10 @@ class Runs:
     """Which bin each of the sorted rows of a piece is in."""
 
     def __init__(self, prediction: Floats, edges: Floats, count: Floats | None = None) -> None:
-        ends = np.append(np.searchsorted(prediction, edges, side="right"), len(prediction))
-        self.entries = np.diff(ends, prepend=0)
+        ends = np.empty(len(edges) + 1, dtype=np.int64)
+        ends[:-1], ends[-1] = prediction.searchsorted(edges, side="right"), len(prediction)
+        self.entries = ends.copy()
+        self.entries[1:] -= ends[:-1]
         self._some = self.entries > 0
         self._starts = (ends - self.entries)[self._some]
         self._count = count

@@ -108,10 +108,11 @@ def propensities(treated: Booleans, control: Booleans) -> list[Nuisance]:
 
 def both_propensities(fitted: Fitted) -> tuple[Floats, Floats]:
     """Return the propensities of arm and control, which add to one when there are no other arms."""
-    propensity = fitted["propensity"]
-    control = fitted.values.get("propensity_control", 1 - propensity)
-    given = {"propensity", "propensity_control"} - set(fitted.clipped)
-    if len(given) == 2 and (propensity + control).max() > 1 + 1e-9:
+    propensity, control = fitted["propensity"], fitted.values.get("propensity_control")
+    if control is None:
+        return propensity, 1 - propensity
+    are_given = not {"propensity", "propensity_control"} & set(fitted.clipped)
+    if are_given and (propensity + control).max() > 1 + 1e-9:
         row = int(np.argmax(propensity + control))
         raise OrthocalError(
             f"`propensity` and `propensity_control` as given must not add to more than 1; in row {row} they do."

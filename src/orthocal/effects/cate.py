@@ -95,7 +95,8 @@ class CATE:
         chi = in_runs(pseudo_outcome, observations.outcome, treated, control, pi1, pi0, mu1, mu0)
         weight = observations.weight
         overlap = overlap_of({"treated": (treated, pi1), "control": (control, pi0)}, fitted, weight)
-        if not fitted.is_part:  # sums have no room for it
+        # Sums have no room for it, and what was assigned with given probabilities has no unmeasured confounding.
+        if not fitted.is_part and "propensity" in fitted.clipped:
             residual = in_runs(outcome_residual, observations.outcome, treated, control, mu1, mu0)
             overlap = replace(overlap, residual=residual)
         chi *= weight

@@ -36,7 +36,8 @@ class Overlap:
     curves : AverageCurves, optional
         Of censored times: the survival curve of each arm, averaged over all rows.
     residual : array of shape (rows,), optional
-        Outcome minus its mean given covariates and arm, 0 outside the arms compared: how far an omitted variable can reach.
+        Outcome minus its mean given covariates and arm, 0 outside the arms compared: how far an omitted variable can reach. None
+        where the propensity is given: such a treatment has no unmeasured confounding.
     """
 
     clip: float
