@@ -202,11 +202,12 @@ def spoilt(frame, what):
     ],
 )
 def test_a_bad_file_is_named(tmp_path, engine, what, words):
-    for number, part in enumerate(divided(rows(600), 3)):
-        whole = spoilt(part, what) if number == 1 else part
-        whole.to_parquet(tmp_path / f"{number}.parquet", index=False)
+    """Also where few of the columns are used, in another order: then Dask by itself reads several files together."""
+    for number, part in enumerate(divided(rows(1800), 9)):
+        whole = spoilt(part, what) if number == 7 else part
+        whole.iloc[:, ::-1].to_parquet(tmp_path / f"{number}.parquet", index=False)
     data = dd.read_parquet(str(tmp_path)) if engine == "dask" else tmp_path
-    name = "Partition 1" if engine == "dask" else f"File {tmp_path / '1.parquet'}"
+    name = "Partition 7" if engine == "dask" else f"File {tmp_path / '7.parquet'}"
     with pytest.raises(OrthocalError, match=f"^{name}: {words}"):
         Study(data, outcome="y", treatment="a", covariates=["x"]).assess("tau")
 

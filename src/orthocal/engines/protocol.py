@@ -211,7 +211,7 @@ class PartitionedTable(Protocol):
         ...
 
     def select(self, columns: Sequence[str]) -> Self:
-        """Return the table with some columns, so that no other is read."""
+        """Return the table with some columns, so that no other is read, in the same partitions."""
         ...
 
     def where(self, columns: Sequence[str], function: Callable[..., Booleans], *shared: Any) -> Self:

@@ -48,11 +48,8 @@ class DaskTable:
 
     @cached_property
     def parts(self) -> list[Any]:
-        """The partitions as the user counts them: Dask would read small files together."""
-        import dask
-
-        with dask.config.set({"dataframe.parquet.minimum-partition-size": 1}):
-            return list(self.frame.to_delayed())
+        """The partitions as the user counts them, of the columns that are needed; Dask's last steps would read files together."""
+        return list(self.frame.simplify().to_delayed(optimize_graph=False))
 
     @cached_property
     def names(self) -> list[str]:

@@ -64,19 +64,19 @@ class Source:
         return self.table.select([name for name in (roles.prediction, roles.sample_weight) if name])
 
     @property
-    def prediction_parts(self) -> int:
-        """How many partitions the predictions have: Dask reads files of a few columns together, so the table may have others."""
-        return len(self.predictions.names)
+    def parts(self) -> int:
+        """How many partitions there are."""
+        return len(self.table.names)
 
     @property
     def share_looked_at(self) -> float:
-        """Of these partitions, how many a rough sketch looks at."""
-        return len(_spread(self.prediction_parts)) / self.prediction_parts
+        """Of the partitions, how many a rough sketch looks at."""
+        return len(_spread(self.parts)) / self.parts
 
     @property
     def kept(self) -> int:
         """Predictions that one partition's sketch keeps."""
-        return int(np.clip(KEPT // max(self.prediction_parts, 1), 2**10, 2**16))
+        return int(np.clip(KEPT // max(self.parts, 1), 2**10, 2**16))
 
     @cached_property
     def sketch(self) -> Sketch:
@@ -86,7 +86,7 @@ class Source:
     @cached_property
     def _rough(self) -> tuple[Sketch | None, int]:
         """Some rows of a few partitions, spread over all; and how many rows these have."""
-        found = each(self.predictions, _looked_at, self.job, self.map, parts=_spread(self.prediction_parts))
+        found = each(self.predictions, _looked_at, self.job, self.map, parts=_spread(self.parts))
         few = [one for one in found if one is not None]
         return reduce(Sketch.merge, [sketch for sketch, _ in few]) if few else None, sum(rows for _, rows in few)
 
@@ -115,7 +115,7 @@ class Source:
             yield rough, seen + 2 / ROUGH_KEPT
         if self.is_rough:
             counts = self.sketch.counts
-            yield self.sketch, 2 / self.kept + 2 * self.prediction_parts * counts.most / counts.total
+            yield self.sketch, 2 / self.kept + 2 * self.parts * counts.most / counts.total
 
     def bracketed(self, brackets: Floats) -> Bracketed:
         """Return sums between the ends of intervals, and the rows inside them."""
@@ -157,7 +157,7 @@ class Source:
     @cached_property
     def _first(self) -> tuple[Loss, float]:
         """The loss of a few rows, and the mean prediction of their partition."""
-        for number in range(len(self.table.names)):
+        for number in range(self.parts):
             (found,) = each(self.table, _few, self.job, self.map, parts=[number])
             if found is not None:
                 return found
