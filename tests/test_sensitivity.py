@@ -13,6 +13,8 @@ from sklearn.linear_model import LinearRegression
 
 import orthocal
 from orthocal import CATE, BoundedCATE, OrthocalError, QuadraticLoss, Study
+from orthocal.assessment.bins import binned
+from orthocal.assessment.error import error_interval, excludes_zero
 from orthocal.assessment.loss_pair import LossPair
 from orthocal.assessment.omitted_variable import (
     ConfoundingScale,
@@ -178,6 +180,21 @@ def test_the_bound_of_the_value_holds_at_the_strength_among_those_treated(hidden
     truth = float(SHARE @ (chosen * (hidden.truth - cost)))
     low, high = value_path(prediction, loss, scale, cost, 0.95).bounds(hidden.strength(chosen[hidden.x]))
     assert low - 1e-12 <= truth <= high + 1e-12
+
+
+@pytest.mark.parametrize("clusters", [False, True])
+@pytest.mark.parametrize("level", [0.5, 0.95])
+def test_an_error_excludes_zero_where_its_interval_does(level, clusters):
+    rng = np.random.default_rng(0)
+    groups = np.arange(400) % 12 if clusters else None
+    found = []
+    for size in np.linspace(0, 0.6, 200):
+        prediction = rng.standard_normal(400)
+        target = prediction * (1 + size) + rng.standard_normal(400)
+        moments = binned(prediction, QuadraticLoss(target, np.ones(400), groups=groups), 5)
+        found.append(excludes_zero(moments, level))
+        assert found[-1] == (error_interval(moments, level)[0] > 0)
+    assert 40 < sum(found) < 195
 
 
 def test_the_scale_is_that_of_the_definitions():

@@ -136,8 +136,22 @@ def error_interval(binned: Binned, level: float) -> tuple[float, float]:
     tail = (1 - level) / 2
     about = spread(binned, tail)
     low, high = (np.sqrt(about.error_at(statistic, share)) for share in (1 - tail, tail))
-    clear = about.estimate > 0 and statistic > critical_value(binned, about.trace, about.square, tail)
-    return float(low) if clear else 0.0, float(high)
+    return float(low) if _is_clear(binned, statistic, about, tail) else 0.0, float(high)
+
+
+def excludes_zero(binned: Binned, level: float) -> bool:
+    """Return whether the lower end of `error_interval` is above 0, without looking for the ends."""
+    statistic = float(binned.share @ binned.residual**2)
+    if not (binned.variance > 0).any():
+        return statistic > 0
+    tail = (1 - level) / 2
+    about = spread(binned, tail)
+    return _is_clear(binned, statistic, about, tail) and about.cdf(statistic, 0.0) > 1 - tail
+
+
+def _is_clear(binned: Binned, statistic: float, about: Spread, tail: float) -> bool:
+    """Whether the debiased error is above 0, and no error at all would seldom show as much."""
+    return about.estimate > 0 and statistic > critical_value(binned, about.trace, about.square, tail)
 
 
 def critical_value(binned: Binned, trace: float, square: float, tail: float) -> float:

@@ -16,7 +16,7 @@ from scipy.optimize import brentq
 from orthocal.arrays import Booleans, Floats, Integers, RowIndex, group_sums, in_runs, is_constant, taken
 from orthocal.assessment.average import average_effect
 from orthocal.assessment.bins import Binned, binned
-from orthocal.assessment.error import error_interval
+from orthocal.assessment.error import error_interval, excludes_zero
 from orthocal.assessment.sweeps import SortedRows, answer
 from orthocal.assessment.value import decision_value
 from orthocal.losses import Overlap, QuadraticLoss
@@ -177,13 +177,13 @@ class ErrorPath(NamedTuple):
 
     def product_to_zero(self, level: float) -> float:
         """Return the product at which the interval reaches 0; 0 where it does already."""
-        if not self.interval(0.0, level)[0] > 0:
+        if not excludes_zero(self.binned, level):
             return 0.0
         size, slope = np.abs(self.binned.residual), self.slope
         low, high = 0.0, float(np.divide(size, slope, out=np.zeros_like(size), where=slope > 0).max())
         for _ in range(STEPS):
             middle = (low + high) / 2
-            low, high = (middle, high) if self.interval(middle, level)[0] > 0 else (low, middle)
+            low, high = (middle, high) if excludes_zero(self.at(-middle), level) else (low, middle)
         return low
 
 
