@@ -197,6 +197,13 @@ def test_an_error_excludes_zero_where_its_interval_does(level, clusters):
     assert 40 < sum(found) < 195
 
 
+@pytest.mark.parametrize("gap", [0.0, 1.0])
+def test_an_error_without_noise_excludes_zero_where_there_is_one(gap):
+    prediction = np.arange(40.0)
+    moments = binned(prediction, QuadraticLoss(prediction + gap, np.ones(40)), 4)
+    assert excludes_zero(moments, 0.95) == (error_interval(moments, 0.95)[0] > 0) == (gap > 0)
+
+
 def test_the_scale_is_that_of_the_definitions():
     hidden = POPULATIONS[0]
     outcome, treatment = scale_of(hidden.loss.overlap).means(hidden.x, 3)

@@ -170,16 +170,15 @@ looked at to see whether they have."""
 
 
 def packed_argsort(values: Floats) -> Integers:
-    """Return the stable order of finite numbers; see `ordered`."""
+    """Return the stable order of numbers, none of which is NaN; see `ordered`."""
     return ordered(values)[0]
 
 
 def ordered(values: Floats) -> tuple[Integers, Floats]:
-    """Return (stable order, sorted numbers) by sorting whole numbers, many at a time, and not places that have to be looked up.
+    """Return (stable order, sorted numbers) by sorting integers that hold a key and the row's place: no number is looked up.
 
-    A key, which rises with the number, and the number's place are packed into one whole number, and those are sorted. The key is
-    the step of the range that a number lies in or, where numbers crowd in a few of these, its leading bits. The few rows that
-    share a key are put in order after.
+    The key rises with the number: it is the step of the range that a number lies in or, where numbers crowd in a few of these,
+    its leading bits. The few rows that share a key are put in order after.
     """
     if not len(values):
         return np.arange(0), values
@@ -198,7 +197,7 @@ def ordered(values: Floats) -> tuple[Integers, Floats]:
 
 
 def _rising_key(values: Floats, places: int) -> Callable[[Floats], Integers]:
-    """Return what gives numbers their keys, which leave so many bits free for places."""
+    """Return the function that gives each number its key; keys leave `places` bits free."""
     low, high = float(values.min()), float(values.max())
     few = np.sort(values[:: max(len(values) // LOOKED_AT, 1)])
     scale = 2.0 ** (BITS - places) / (high - low) if high > low and np.isfinite(high - low) else np.inf

@@ -212,6 +212,32 @@ def test_a_bad_file_is_named(tmp_path, engine, what, words):
         Study(data, outcome="y", treatment="a", covariates=["x"]).assess("tau")
 
 
+@pytest.mark.parametrize("engine", ["dask", "local"])
+def test_propensities_of_three_arms_are_learnt(tmp_path, engine):
+    frame = rows(1500).assign(a=np.random.default_rng(2).choice(["none", "call", "mail"], 1500))
+    for number, part in enumerate(divided(frame, 3)):
+        part.to_parquet(tmp_path / f"{number}.parquet", index=False)
+    data = dd.read_parquet(str(tmp_path)) if engine == "dask" else tmp_path
+    about = {"outcome": "y", "treatment": "a", "arm": "call", "control": "none", "covariates": ["x"]}
+    study = Study(data, **about, learners="linear", random_state=0)
+    found, right = study.assess("tau"), Study(frame, **about, learners="linear", random_state=0).assess("tau")
+    assert found.average.effect == pytest.approx(right.average.effect, abs=right.average.standard_error / 2)
+    assert found.overlap.effective_rows["treated"] == pytest.approx(right.overlap.effective_rows["treated"], rel=0.05)
+
+
+def test_partitions_of_a_size_in_bytes_are_the_users():
+    """Few columns have fewer bytes: Dask would make fewer partitions of them."""
+    frame = rows(3000).assign(note="some words that take room " * 8)
+    parts = dd.from_pandas(frame, npartitions=4).repartition(partition_size="100kB")
+    table = DaskTable(parts)
+    for some in (table, table.select(["tau"]), table.select(["tau", "a"])):
+        assert len(some.names) == parts.npartitions > 8
+        np.testing.assert_array_equal(dask.compute(some.parts[7])[0].tau, parts.partitions[7].compute().tau)
+    found = judged(source_of(table), Settings(draws=20, random_state=0), exact=True)
+    right = assess(frame.tau, loss_in_memory(frame), draws=20, random_state=0)
+    assert found.error == pytest.approx(right.error, abs=1e-8)
+
+
 @every_engine
 @pytest.mark.parametrize("weight", [None, "w"])
 def test_every_method_is_near_that_of_memory(tmp_path, engine, weight):

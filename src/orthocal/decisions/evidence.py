@@ -118,25 +118,39 @@ def minus(one: Parts, other: Parts) -> dict[Measure, float]:
     return {key: one.get(key, 0.0) - other.get(key, 0.0) for key in {**one, **other}}
 
 
-def over_best(found: RuleEvidence, rule: Parts, blankets: Mapping[str, Parts]) -> tuple[Coefficient, tuple[str, ...]]:
+def over_best(
+    found: RuleEvidence, rule: Parts, blankets: Mapping[str, Parts], rivals: Sequence[Parts] = ()
+) -> tuple[Coefficient, tuple[str, ...]]:
     r"""Return the gain of a rule over the best blanket rule, :math:`\min_k (V - V_k)`, and the rules that may be the best.
 
-    The best is chosen from the same rows (mathematics 10.8), so the interval is for the minimum over all that are near it. Its
-    lower end, :math:`\min_k (d_k - t s_k)`, needs no allowance: it is above the truth only if the end of the truly best is. Its
-    upper end, :math:`\min_k (d_k + c s_k)`, does: c is the critical value of the largest of the paired differences together
-    (sup-t).
+    Both are chosen from the same rows (mathematics 10.8): the best blanket rule, and the rule among all by prediction (`rivals`,
+    itself one of them). The lower end, :math:`\min_k (d_k - c s_k)`, needs no allowance for the first choice: it is above the
+    truth only if the end of the truly best is; c is the critical value of the largest gain of the rivals together (sup-t). The
+    upper end, :math:`\min_k (d_k + c' s_k)`, is for the minimum over all blanket rules that are near the best: c' is the critical
+    value of the largest of these paired differences together.
     """
     value = {name: found.mixture(parts).value for name, parts in blankets.items()}
     best = max(value, key=lambda name: value[name])
-    gaps = {name: found.mixture(minus(blankets[best], parts)) for name, parts in blankets.items()}
+    gaps = {name: difference(found, blankets[best], parts) for name, parts in blankets.items()}
     near = [best, *(name for name, gap in gaps.items() if name != best and gap.value <= NEAR * gap.standard_error)]
-    mixtures = [minus(rule, blankets[name]) for name in near]
-    paired = [found.mixture(parts) for parts in mixtures]
-    noisy = [parts for parts, one in zip(mixtures, paired, strict=True) if one.standard_error > 0]
-    critical = largest_of(correlations_of(found, noisy), (1 - found.level) / 2, paired[0].effective)
-    low = min(one.interval[0] for one in paired)
-    high = min(one.value + critical * one.standard_error for one in paired)
-    return Coefficient(paired[0].value, paired[0].standard_error, (low, max(low, high))), tuple(near)
+    paired = {name: difference(found, rule, blankets[name]) for name in near}
+    noisy = [minus(rule, blankets[name]) for name, one in paired.items() if one.standard_error > 0]
+    tail, (first, *_) = (1 - found.level) / 2, paired.values()
+    of_blankets = largest_of(correlations_of(found, noisy), tail, first.effective)
+    gains = [minus(one, blankets[best]) for one in rivals if difference(found, one, blankets[best]).standard_error > 0]
+    of_rivals = largest_of(correlations_of(found, gains), tail, first.effective)
+    low = min(one.value - of_rivals * one.standard_error for one in paired.values())
+    high = min(one.value + of_blankets * one.standard_error for one in paired.values())
+    return Coefficient(first.value, first.standard_error, (low, max(low, high))), tuple(near)
+
+
+def difference(found: RuleEvidence, one: Parts, other: Parts) -> Estimate:
+    """Return one mixture less another: exactly 0 where they differ by rounding alone, as rules do that treat the same people."""
+    apart = found.mixture(minus(one, other))
+    size = max(abs(number) for parts in (one, other) for number in found.mixture(parts)[:2])
+    if max(abs(apart.value), apart.standard_error) <= ROUNDING * size:
+        return Estimate(0.0, 0.0, (0.0, 0.0), apart.effective)
+    return apart
 
 
 def correlations_of(found: RuleEvidence, mixtures: Sequence[Parts]) -> Floats:

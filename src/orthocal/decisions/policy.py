@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
@@ -172,14 +172,14 @@ def concluded_policy(judged: RulesJudged, about: About, shares: Mapping[str, Flo
     for k, name in enumerate(about.blankets):
         values[name] = _rule(judged, name, about, judged.shares[k] * (np.arange(len(about.arms)) == k))
     best = max(values, key=lambda name: values[name].value.value)
-    blankets = list(values)
+    blankets, rivals = list(values), list(shares)
     for name, given in shares.items():
-        values[name] = _rule(judged, name, about, given, blankets)
+        values[name] = _rule(judged, name, about, given, blankets, rivals)
     return Policy(
         values=values,
         baseline=judged.baseline,
         best_blanket=best,
-        recommendation=recommendation_of(values, best),
+        recommendation=recommendation_of(values, best, about.rows),
         arms=about.arms,
         budget=budget,
         curve=judged.curve,
@@ -188,11 +188,13 @@ def concluded_policy(judged: RulesJudged, about: About, shares: Mapping[str, Flo
     )
 
 
-def _rule(judged: RulesJudged, name: str, about: About, shares: Floats, blankets: list[str] | None = None) -> Rule:
+def _rule(
+    judged: RulesJudged, name: str, about: About, shares: Floats, blankets: Sequence[str] = (), rivals: Sequence[str] = ()
+) -> Rule:
     """Return the record of a rule; of one by prediction, with what only such rules have."""
     found, gain = judged.found, {(name, "gain"): 1.0}
-    promised = {(name, "promised"): 1.0}
-    over = over_best(found, judged.parts(name), {one: judged.parts(one) for one in blankets}) if blankets else None
+    promised, parts = {(name, "promised"): 1.0}, judged.parts
+    over = over_best(found, parts(name), {one: parts(one) for one in blankets}, [*map(parts, rivals)]) if blankets else None
     return Rule(
         name=name,
         value=found.mixture(judged.parts(name)).coefficient,

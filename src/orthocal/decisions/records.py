@@ -58,7 +58,8 @@ class Rule:
     excess : Coefficient or None
         Promised minus estimated gain: above 0 the rule promises too much (winner's curse).
     over_blanket : Coefficient or None
-        Value minus that of the best blanket rule, paired, with an interval that allows for the choice among blanket rules.
+        Value minus that of the best blanket rule, paired, with an interval that allows for the choice among blanket rules, and
+        among predictions.
     blankets : tuple of str
         The best blanket rule, and those that may be as good (within one and a half standard errors).
     return_on_spend, cost_per_gain : Ratio or None
@@ -118,7 +119,7 @@ class Policy:
         Mean outcome if no one is treated.
     best_blanket : str
     recommendation : str
-        Which rule to use. Of several predictions it speaks of that with the largest value, and makes no allowance for the choice.
+        Which rule to use, or that these rows do not decide. Of several predictions it speaks of that with the largest value.
     arms : tuple of str
         Treatments, without the control.
     budget : float or None

@@ -6,23 +6,48 @@ from collections.abc import Mapping
 
 from orthocal.assessment.parts import Coefficient
 from orthocal.decisions.records import Rule
-from orthocal.formats import between, estimate, number
+from orthocal.formats import between, estimate, number, whole
+
+MOST_ROWS = 1e9
+"""Beyond so many it is not said how many rows would decide."""
 
 
-def recommendation_of(rules: Mapping[str, Rule], best_blanket: str) -> str:
-    """Return which rule to use: that by the best prediction where it clearly beats the best blanket rule, or that one."""
+UNDECIDED = "Undecided"
+
+
+def recommendation_of(rules: Mapping[str, Rule], best_blanket: str, rows: int) -> str:
+    """Return which rule to use: by the best prediction where it clearly beats the best blanket rule, that one where it clearly
+    does not; else that these rows do not decide.
+    """
     best, gain = best_prediction(rules)
+    short, rival = in_short(rules, best_blanket), f"{_rival(rules[best_blanket])}, the best blanket rule"
     if gain.interval[0] > 0:
-        more = estimate(gain.value, gain.interval)
-        rival = best_blanket if rules[best_blanket].share_treated > 0 else "treating no one"
-        return f"{in_short(rules, best_blanket)}: it gains {more} more per person than {rival}, the best blanket rule."
-    return f"{in_short(rules, best_blanket)}: choosing by {best.name} gains {_more_or_less(gain)} per person."
+        return f"{short}: it gains {estimate(gain.value, gain.interval)} more per person than {rival}."
+    if gain.value == gain.standard_error == 0:
+        return f"{short}: choosing by {best.name} comes to the same."
+    if short != UNDECIDED:
+        return f"{short}: choosing by {best.name} gains {_more_or_less(gain)} per person."
+    return f"{short}: choosing by {best.name} gains {_more_or_less(gain)} per person than {rival}.{_enough(gain, rows)}"
 
 
 def in_short(rules: Mapping[str, Rule], best_blanket: str) -> str:
     """Return which rule to use in a few words."""
     best, gain = best_prediction(rules)
-    return f"Choose by {best.name}" if gain.interval[0] > 0 else _order(rules[best_blanket])
+    if gain.interval[0] > 0:
+        return f"Choose by {best.name}"
+    return _order(rules[best_blanket]) if gain.interval[1] <= 0 else UNDECIDED
+
+
+def _rival(blanket: Rule) -> str:
+    return blanket.name if blanket.share_treated > 0 else "treating no one"
+
+
+def _enough(gain: Coefficient, rows: int) -> str:
+    """Say at how many judged rows a gain of this size would be clear; nothing where it is not above 0."""
+    if gain.value <= 0:
+        return ""
+    needed = rows * ((gain.value - gain.interval[0]) / gain.value) ** 2
+    return f" A gain of this size would be clear from about {whole(int(needed))} judged rows on." if needed < MOST_ROWS else ""
 
 
 def best_prediction(rules: Mapping[str, Rule]) -> tuple[Rule, Coefficient]:

@@ -36,8 +36,8 @@ class Overlap:
     curves : AverageCurves, optional
         Of censored times: the survival curve of each arm, averaged over all rows.
     residual : array of shape (rows,), optional
-        Outcome minus its mean given covariates and arm, 0 outside the arms compared: how far an omitted variable can reach. None
-        where the propensity is given: such a treatment has no unmeasured confounding.
+        Outcome minus its mean given covariates and arm, 0 outside the arms compared: how far an omitted variable can reach. Of
+        a CATE in memory with a learnt propensity; where it is given there is no unmeasured confounding.
     """
 
     clip: float

@@ -40,6 +40,11 @@ class DaskTable:
             raise OrthocalError(
                 f"`frame` must be a dask.dataframe; it is a {kind}. Use orthocal.CausalCalibrator for data in memory."
             )
+        if not hasattr(self.frame, "simplify"):
+            raise OrthocalError(
+                "`frame` must be a dask.dataframe with query planning; this one is without. Leave out the setting "
+                "dataframe.query-planning, before Dask is imported."
+            )
 
     @property
     def columns(self) -> list[str]:
@@ -48,8 +53,13 @@ class DaskTable:
 
     @cached_property
     def parts(self) -> list[Any]:
-        """The partitions as the user counts them, of the columns that are needed; Dask's last steps would read files together."""
-        return list(self.frame.simplify().to_delayed(optimize_graph=False))
+        """The partitions as the user counts them: Dask's last steps would read several files together.
+
+        Only the columns that are needed are read, but where partitions depend on them: those of a certain size in bytes.
+        """
+        fewer = self.frame.simplify()
+        frame = fewer if fewer.npartitions == self.frame.npartitions else self.frame
+        return list(frame.to_delayed(optimize_graph=False))
 
     @cached_property
     def names(self) -> list[str]:

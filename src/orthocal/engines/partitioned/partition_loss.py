@@ -67,8 +67,6 @@ def observed(part: Any, roles: Roles, encoding: Encoding | None = None) -> Obser
         X = encode(part[list(roles.covariates)], encoding)[0]
     found = {role: None if column is None else unconverted(column) for role, column in roles.of(part).items()}
     observations = observe(X, found.pop("y"), **found)
-    if roles.sample_weight is None:  # one number, which takes no memory
-        observations = replace(observations, weight=np.broadcast_to(1.0, len(observations)))
     if roles.groups is None:
         return observations
     # Codes that mean the same cluster in every partition; their upper bits leave room to count bins beside them.

@@ -200,7 +200,8 @@ def _is_separable(seen: Any, job: Job, recipe: Recipe) -> bool:
     values = stand_ins(wanted, given, len(rows))
     if values is None:
         return False
-    require_separable(job.effect, rows, Fitted(values, job.clip))
+    # Numbers that stand in for what is learnt are not those of a design, whose chances must not add to more than 1.
+    require_separable(job.effect, rows, Fitted(values, job.clip, dict.fromkeys(set(values) - set(given), 0.0)))
     return True
 
 
