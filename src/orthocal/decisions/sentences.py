@@ -16,9 +16,7 @@ UNDECIDED = "Undecided"
 
 
 def recommendation_of(rules: Mapping[str, Rule], best_blanket: str, rows: int) -> str:
-    """Return which rule to use: by the best prediction where it clearly beats the best blanket rule, that one where it clearly
-    does not; else that these rows do not decide.
-    """
+    """Return which rule to use: by the best prediction or the best blanket rule, or that the rows do not decide between them."""
     best, gain = best_prediction(rules)
     short, rival = in_short(rules, best_blanket), f"{_rival(rules[best_blanket])}, the best blanket rule"
     if gain.interval[0] > 0:
