@@ -365,6 +365,23 @@ def test_ties_never_count_a_row_twice(levels):
     assert len(np.unique(edges)) == len(edges)
 
 
+def test_the_error_of_a_constant_is_as_uncertain_as_its_gap():
+    """Farther from the estimate its upper end is larger, and it covers the true gap as often as the interval of the gap."""
+    rng, covered = np.random.default_rng(0), 0
+    for _ in range(400):
+        loss = QuadraticLoss(1 + rng.standard_normal(200), np.ones(200))
+        verdict = assess(np.full(200, 1.1), loss, tolerance=0.3, draws=2, random_state=0)
+        low, high = verdict.interval
+        covered += low <= 0.1 <= high
+        ends = verdict.average.excess_interval
+        assert verdict.interval == (max(ends[0], -ends[1], 0.0), max(-ends[0], ends[1]))
+    assert 365 <= covered <= 397  # 0.95 to 0.975 of 400, and three deviations
+    upper = [
+        assess(np.full(200, loss.target.mean() + gap), loss, draws=2).interval[1] for gap in (0.0, 0.02, 0.1, 0.5)
+    ]
+    assert (np.diff(upper) > 0).all()
+
+
 def test_a_constant_prediction_is_judged_by_its_mean_and_the_test_says_so():
     rng = np.random.default_rng(0)
     verdict = assess(np.full(300, 2.0), QuadraticLoss(rng.normal(1, 1, 300), np.ones(300)))

@@ -55,7 +55,9 @@ def test_by_hand():
     assert tau.over_blanket.standard_error == pytest.approx(np.std([0, 3.5, -3], ddof=1) / np.sqrt(3))
     # Of three rows nothing is sure: t(2) is 4.30 and the interval -7.9 to 3.5.
     assert found.recommendation.startswith("Undecided: choosing by tau gains 0.1667 (")
-    assert ") more per person than call for everyone, the best blanket rule. A gain of this size" in found.recommendation
+    assert (
+        ") more per person than call for everyone, the best blanket rule. A gain of this size" in found.recommendation
+    )
     assert tau.return_on_spend.value == pytest.approx(10 / 3)
     assert tau.cost_per_gain.value == pytest.approx(0.3)
 

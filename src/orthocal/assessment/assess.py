@@ -22,6 +22,7 @@ from orthocal.assessment.error import (
     mean_absolute_error,
     minimum_detectable_error,
     rows_to_meet,
+    size_interval,
     squared_error,
 )
 from orthocal.assessment.linear_test import linear_test
@@ -197,7 +198,7 @@ def judge(
     columns = bins.columns | intervals(bins.tested, bins.shown, level, widest.band or 0.0)
     estimate, standard_error = squared_error(bins.sized)
     detectable = minimum_detectable_error(bins.tested, level)
-    interval = error_interval(bins.sized, level)
+    interval = size_interval(found["average"].excess_interval) if is_constant else error_interval(bins.sized, level)
     if interval[1] == 0:  # the bins agree better than chance would have it, which shows no error, not an error of 0
         interval = (0.0, detectable)
     risk, decomposition = found["decomposition"]

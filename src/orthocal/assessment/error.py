@@ -139,6 +139,15 @@ def error_interval(binned: Binned, level: float) -> tuple[float, float]:
     return float(low) if _is_clear(binned, statistic, about, tail) else 0.0, float(high)
 
 
+def size_interval(interval: tuple[float, float]) -> tuple[float, float]:
+    """Return the interval of a number's size from that of the number, whose sign is known.
+
+    For the error of a constant prediction, the size of its one gap: so it says what the interval of the gap says.
+    """
+    low, high = interval
+    return max(low, -high, 0.0), max(-low, high)
+
+
 def excludes_zero(binned: Binned, level: float) -> bool:
     """Return whether the lower end of `error_interval` is above 0, without looking for the ends."""
     statistic = float(binned.share @ binned.residual**2)

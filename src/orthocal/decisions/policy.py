@@ -189,12 +189,21 @@ def concluded_policy(judged: RulesJudged, about: About, shares: Mapping[str, Flo
 
 
 def _rule(
-    judged: RulesJudged, name: str, about: About, shares: Floats, blankets: Sequence[str] = (), rivals: Sequence[str] = ()
+    judged: RulesJudged,
+    name: str,
+    about: About,
+    shares: Floats,
+    blankets: Sequence[str] = (),
+    rivals: Sequence[str] = (),
 ) -> Rule:
     """Return the record of a rule; of one by prediction, with what only such rules have."""
     found, gain = judged.found, {(name, "gain"): 1.0}
     promised, parts = {(name, "promised"): 1.0}, judged.parts
-    over = over_best(found, parts(name), {one: parts(one) for one in blankets}, [*map(parts, rivals)]) if blankets else None
+    over = (
+        over_best(found, parts(name), {one: parts(one) for one in blankets}, [*map(parts, rivals)])
+        if blankets
+        else None
+    )
     return Rule(
         name=name,
         value=found.mixture(judged.parts(name)).coefficient,

@@ -45,7 +45,11 @@ def _enough(gain: Coefficient, rows: int) -> str:
     if gain.value <= 0:
         return ""
     needed = rows * ((gain.value - gain.interval[0]) / gain.value) ** 2
-    return f" A gain of this size would be clear from about {whole(int(needed))} judged rows on." if needed < MOST_ROWS else ""
+    return (
+        f" A gain of this size would be clear from about {whole(int(needed))} judged rows on."
+        if needed < MOST_ROWS
+        else ""
+    )
 
 
 def best_prediction(rules: Mapping[str, Rule]) -> tuple[Rule, Coefficient]:
