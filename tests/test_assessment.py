@@ -376,9 +376,7 @@ def test_the_error_of_a_constant_is_as_uncertain_as_its_gap():
         ends = verdict.average.excess_interval
         assert verdict.interval == (max(ends[0], -ends[1], 0.0), max(-ends[0], ends[1]))
     assert 365 <= covered <= 397  # 0.95 to 0.975 of 400, and three deviations
-    upper = [
-        assess(np.full(200, loss.target.mean() + gap), loss, draws=2).interval[1] for gap in (0.0, 0.02, 0.1, 0.5)
-    ]
+    upper = [assess(np.full(200, loss.target.mean() + gap), loss, draws=2).interval[1] for gap in (0.0, 0.02, 0.1, 0.5)]
     assert (np.diff(upper) > 0).all()
 
 
