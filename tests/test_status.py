@@ -9,7 +9,7 @@ from scipy.stats import norm
 
 from orthocal import Constant, HingeLoss, QuadraticLoss, Study, assess, compare
 from orthocal.assessment.sentences import story
-from orthocal.formats import off_by, whole
+from orthocal.formats import estimate, off_by, whole
 from orthocal.study.recommendation import gain_that_matters
 
 NEVER = re.compile(
@@ -106,6 +106,8 @@ def test_a_map_that_makes_one_number_of_everything_is_not_called_fixed():
     assert done.after.is_constant
     assert done.recommendation.action == "use the average effect"
     assert "The prediction does not beat a constant effect for everyone" in str(done.recommendation)
+    every = done.study.assess("tau").average  # of all rows, not of those that the map was fitted on
+    assert done.recommendation.reasons[0] == f"Over all rows it is {estimate(every.effect, every.interval)}."
     assert not NEVER.search(done.summary())
 
 

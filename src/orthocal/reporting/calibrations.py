@@ -33,7 +33,7 @@ def _figures(done: Calibration) -> Iterator[Figure]:
     pairs = {"prediction": done.prediction_over_average, "calibrated": done.calibrated_over_average}
     for name, gain in pairs.items():
         if gain is not None and not (name == "calibrated" and done.after.is_constant):
-            average = f"the average effect, {number(done.average)}, for everyone"
+            average = f"the average effect of the rows that maps are fitted on, {number(done.average)}"
             meaning = f"mean loss minus that of {average}; negative is better"
             yield Figure(f"{name} - average", _difference(gain), meaning)
     if done.distance is not None:

@@ -68,7 +68,7 @@ def main_figures(a: Assessment) -> list[Figure]:
 
 def _average_meaning(a: Assessment) -> str:
     is_difference = a.origin is not None and a.origin.effect.startswith("CATE(")
-    return "average treatment effect (ATE) of all rows" if is_difference else "of all rows together"
+    return "average treatment effect (ATE) of these rows" if is_difference else "of all rows together"
 
 
 def _rows_figure(a: Assessment) -> Figure:

@@ -19,11 +19,13 @@ from orthocal.engines.protocol import Engine, JudgedMap
 from orthocal.group_maps import GroupMap
 from orthocal.maps import IdentityMap, Map
 from orthocal.study.recommendation import (
+    USE_AVERAGE,
     USE_CALIBRATED,
     WORTH_HALF_A_SQUARE,
     Found,
     Recommendation,
     recommend,
+    with_average_of_all,
 )
 
 if TYPE_CHECKING:
@@ -86,6 +88,9 @@ def calibrated(
         trial.audit(settings, trial.map),
     )
     recommendation = recommend(found)
+    if recommendation.action == USE_AVERAGE:
+        whole = engine.judge(prediction, replace(settings, by={}, cost=None))
+        recommendation = with_average_of_all(recommendation, whole.average)
     shipped, distance = _shipped(trial, before, recommendation)
     if shipped is not trial.map:
         ends = (*trial.fitted_range, *before.predictions[[0, -1]].tolist())

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import NamedTuple
 
 from orthocal.assessment import Assessment, Comparison
 from orthocal.assessment.audit_records import Audit
-from orthocal.assessment.parts import Check
+from orthocal.assessment.parts import Average, Check
 from orthocal.assessment.sentences import IN_UNITS
 from orthocal.assessment.status import BACKWARDS, CALIBRATED, MISCALIBRATED, RANKS, is_within
 from orthocal.formats import between, estimate, number, whole
@@ -130,9 +130,10 @@ def _use_average(found: Found) -> Recommendation | None:
         return None
     best = min(gains.values(), key=lambda gain: gain.risk_difference)
     neither = "Neither the prediction nor its calibration beats" if len(gains) > 1 else "The prediction does not beat"
+    whose = "the mean loss of the better one" if len(gains) > 1 else "its mean loss"
     first = (
-        f"{neither} a constant effect for everyone, {number(found.average)}: the mean loss is {less_or_more(best)}, and a gain "
-        f"of {number(least)} (half the squared tolerance) is ruled out."
+        f"{neither} a constant effect for everyone ({number(found.average)}, from the rows that maps are fitted on): {whose} is "
+        f"{less_or_more(best)}, and a gain of {number(least)} (half the squared tolerance) is ruled out."
     )
     order = ("The prediction still ranks people by how much they gain: use it to rank.",)
     return Recommendation(USE_AVERAGE, (first, *(order if found.before.ranking == RANKS else ())))
@@ -154,6 +155,7 @@ def _collect(found: Found) -> Recommendation:
 
 def _open(found: Found) -> str:
     last, name = found.after or found.before, "calibrated prediction" if found.after else "prediction"
+    name = f"{name}, one number for everyone," if last.is_constant else name
     tolerance = number(last.tolerance)
     if last.status == CALIBRATED:
         return (
@@ -162,7 +164,13 @@ def _open(found: Found) -> str:
     if last.rows_needed is not None or last.is_constant:
         high = number(last.interval[1])
         return f"The {name} may still be off by up to {high}, more than the tolerance of {tolerance}."
-    return f"The {name} is not yet calibrated. {last.verdict}"
+    return f"After calibration miscalibration is still detected. {last.verdict}"
+
+
+def with_average_of_all(recommendation: Recommendation, average: Average) -> Recommendation:
+    """Return a recommendation that says first what the average effect of all rows is."""
+    whole = f"Over all rows it is {estimate(average.effect, average.interval)}."
+    return replace(recommendation, reasons=(whole, *recommendation.reasons))
 
 
 def gain_that_matters(before: Assessment) -> float | None:
