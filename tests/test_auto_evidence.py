@@ -189,3 +189,10 @@ def test_rows_without_a_line_add_nothing(is_ratio):
     evidence = Evidence({"constant": 1.0}, 1.0, 0.0)
     assert 3 not in without_hardest(p, loss)
     assert with_hardest_left_out(evidence, p, loss) is evidence
+
+
+def test_bins_without_noise_are_no_overflow():
+    """Ten rows, one in each bin: a drop of large numbers over an error of 0 is as sure as can be."""
+    prediction = np.arange(10.0)
+    loss = QuadraticLoss(1e4 * np.random.default_rng(0).standard_normal(10), np.ones(10))
+    assert largest_drop(prediction, loss) > 1e9

@@ -135,6 +135,11 @@ def test_treatment_given_by_school():
     table = trial(1500).assign(school=school, a=rng.integers(0, 2, 100)[school])
     check = results(table)["hidden clusters"]
     assert (check.result, check.advice) == ("warning", "Pass groups='school'.")
+    # Nor is it where most rows have the same value, as with an amount that only those treated have.
+    amount = np.where(table["a"] == 1, np.random.default_rng(0).integers(1, 60, len(table)), 0)
+    mostly = table.assign(amount=np.where(np.arange(len(table)) % 5 == 0, amount, 0))
+    mostly["a"] = (mostly["amount"] > 0) * 1
+    assert results(mostly.drop(columns="school"))["hidden clusters"].result == "passed"
     assert "hidden clusters" not in results(table, groups="school")
 
 
@@ -145,6 +150,10 @@ def test_rows_that_could_have_had_one_treatment_only():
     with pytest.warns(UserWarning, match="propensity"):
         found = results(table, propensity=None)
     assert found["positivity"].result == "failed"
+    assert "no covariate is a consequence of the treatment" in found["positivity"].advice
+    assert found["positivity"].advice.endswith("or judge the effect 'overlap'.")
+    again = results(table, effect="overlap")["positivity"]
+    assert again.advice == "" or again.advice.endswith("leave such rows out.")
 
 
 def test_a_weak_instrument():

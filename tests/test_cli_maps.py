@@ -37,6 +37,18 @@ def test_export_prints_or_writes(form, tmp_path, capsys):
     assert capsys.readouterr().out == ""
 
 
+@pytest.mark.parametrize("recommended", ["use the calibrated prediction", "do not use it", None])
+def test_a_map_that_was_not_recommended_says_so(recommended, data_csv, tmp_path, capsys):
+    save(AffineMap(0.1, 1.0), tmp_path / "map.json", about=recommended and {"recommendation": recommended})
+    for command in (
+        ["apply", tmp_path / "map.json", data_csv, "--prediction", "tau", "--out", tmp_path / "new.csv", "--overwrite"],
+        ["export", tmp_path / "map.json", "--format", "python"],
+    ):
+        assert run(*command) == 0
+        said = capsys.readouterr().err
+        assert ("was not the calibrated prediction, but: 'do not use it'" in said) == (recommended == "do not use it")
+
+
 def test_export_of_json_is_the_map_file_itself(tmp_path, capsys):
     save(AffineMap(0.1, 1.0), tmp_path / "map.json")
     assert run("export", tmp_path / "map.json", "--format", "json") == 0

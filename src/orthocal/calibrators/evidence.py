@@ -166,8 +166,12 @@ def largest_drop(prediction: Floats, loss: Loss) -> float:
             for one, rows in zip(value, rows_of(bins, len(value)), strict=True)
         ]
     )
-    gap = value[:, None] - value[None, :]
-    return float(np.max(np.triu(gap / np.maximum(np.hypot(error[:, None], error[None, :]), np.finfo(float).tiny), 1)))
+    gap, error = (
+        value[:, None] - value[None, :],
+        np.maximum(np.hypot(error[:, None], error[None, :]), np.finfo(float).tiny),
+    )
+    with np.errstate(over="ignore"):  # bins without noise, as those of one row
+        return float(np.max(np.triu(gap / error, 1)))
 
 
 def rows_of(group: Integers, count: int) -> list[Integers]:

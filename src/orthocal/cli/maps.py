@@ -19,6 +19,7 @@ from orthocal.formats import between, listed, shown
 from orthocal.joint_maps import JointMap
 from orthocal.mapfile import about, load
 from orthocal.maps import Map
+from orthocal.study.recommendation import USE_CALIBRATED
 
 BAND = "band"
 """What a map file says of its map's band stands under this name."""
@@ -45,6 +46,7 @@ def apply(options: ApplyOptions) -> None:
             overwrite=options.overwrite,
             encoding=options.encoding,
         )
+    _say_recommendation(known)
     new = Applied(fitted, ends, band).new_columns(names)
     say(f"Wrote {out}: {added.rows:,} rows, {'column' if len(new) == 1 else 'columns'} {', '.join(new)}.")
     if band is not None:
@@ -56,6 +58,13 @@ def apply(options: ApplyOptions) -> None:
             f"{added.outside:,} {'predictions lie' if len(names) == 1 else 'rows have predictions'} outside the range the map "
             f"was fitted on, {' or '.join(between(one) for one in ends)}: nothing was verified there."
         )
+
+
+def _say_recommendation(known: Mapping[str, Any]) -> None:
+    """Say so where the study that a map comes from did not recommend it."""
+    found = known.get("recommendation", USE_CALIBRATED)
+    if found != USE_CALIBRATED:
+        say(f"Note: what the study of this map recommended was not the calibrated prediction, but: {shown(found)}.")
 
 
 def _band(known: Mapping[str, Any]) -> EffectBand:
@@ -131,6 +140,7 @@ def export(options: ExportOptions) -> None:
         known = about(options.map_file)
         given["about"] = {name: known[name] for name in known if name != BAND}  # it is long, and no part of the map
     text = EXPORTS[form](fitted, **given).rstrip("\n")
+    _say_recommendation(about(options.map_file))
     if out is None:
         typer.echo(text)
         return

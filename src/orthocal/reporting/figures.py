@@ -40,6 +40,7 @@ def robustness_figure(found: Robustness) -> Figure:
 
 def main_figures(a: Assessment) -> list[Figure]:
     """Return the sizes and tests that every assessment has, and those that only some have."""
+    is_mean = a.unit in ("effect", "ratio")
     return [
         _rows_figure(a),
         Figure("status", a.status, _status_meaning(a)),
@@ -49,11 +50,15 @@ def main_figures(a: Assessment) -> list[Figure]:
         *_redraws_figure(a),
         Figure("  detectable", number(a.minimum_detectable_error), "would have been seen with probability 0.8"),
         Figure(
-            "average effect",
+            "average effect" if is_mean else "best constant",
             estimate(a.average.effect, a.average.interval),
             _average_meaning(a),
         ),
-        Figure("mean prediction", number(a.average.prediction), "the average effect, when calibrated"),
+        Figure(
+            "mean prediction",
+            number(a.average.prediction),
+            "the average effect, when calibrated" if is_mean else NO_MEAN,
+        ),
         *(
             _test_figure(name, test)
             for name, test in a.tests.items()
@@ -64,6 +69,9 @@ def main_figures(a: Assessment) -> list[Figure]:
         *_loss_figures(a),
         *_value_figures(a),
     ]
+
+
+NO_MEAN = "need not be that constant when calibrated: quantiles and expectiles do not average"
 
 
 def _average_meaning(a: Assessment) -> str:

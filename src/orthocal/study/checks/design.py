@@ -7,6 +7,7 @@ from scipy.stats import norm, rankdata
 
 from orthocal.arrays import Booleans, Floats, Integers, group_sums
 from orthocal.assessment.parts import Check
+from orthocal.effects import OverlapCATE
 from orthocal.effects.censored import CURVES, MOST_LOST, WELL_FOLLOWED, share_lost
 from orthocal.formats import listed, number
 from orthocal.study.checks.evidence import FAILED, WARNING, StudyEvidence, looks_at_rows, passed
@@ -14,6 +15,10 @@ from orthocal.study.checks.evidence import FAILED, WARNING, StudyEvidence, looks
 MOST_CLIPPED = {FAILED: 0.2, WARNING: 0.05}
 LEAST_EFFECTIVE = {FAILED: 0.1, WARNING: 0.3}
 """Shares of rows with a clipped propensity, and of rows that an arm is worth by its weights."""
+SEE_COVARIATES = (
+    "See first that no covariate is a consequence of the treatment, which would predict it; then leave such rows out"
+)
+OR_OVERLAP = ", or judge the effect 'overlap'."
 SHARE = "the share of the arm"
 UNBALANCED = 0.001
 """Adjusted p-value below which a covariate is out of balance."""
@@ -32,7 +37,8 @@ def positivity(evidence: StudyEvidence) -> Check | None:
     for result in (FAILED, WARNING):
         if clipped > MOST_CLIPPED[result] or worth[level] < LEAST_EFFECTIVE[result]:
             sentence = "Some rows had hardly any chance of one treatment, so their effect rests on extrapolation."
-            return Check(name, result, figure, sentence, "Leave such rows out, or judge the effect 'overlap'.")
+            is_overlap = isinstance(evidence.study.estimand, OverlapCATE)
+            return Check(name, result, figure, sentence, SEE_COVARIATES + ("." if is_overlap else OR_OVERLAP))
     return passed(name, figure, "Every row could have had either treatment.")
 
 

@@ -130,7 +130,8 @@ def _never_varies(column: Labels, treatment: Labels) -> bool:
     known = [str(value) for value in column.tolist()] if column.dtype.kind == "O" else column
     values, codes = np.unique(known, return_inverse=True)
     n = len(codes)
-    if not FEWEST_VALUES <= len(values) <= n / 2 or n - len(values) < FEWEST_PAIRS:
+    is_cluster = np.bincount(codes).max() <= n / 2  # a value that most rows have, as no amount, is none
+    if not (is_cluster and FEWEST_VALUES <= len(values) <= n / 2) or n - len(values) < FEWEST_PAIRS:
         return False
     arms = np.unique(treatment, return_inverse=True)[1]
     return len(np.unique(codes * (int(arms.max()) + 1) + arms)) == len(values)

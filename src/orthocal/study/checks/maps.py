@@ -24,4 +24,4 @@ def inside_band(fitted: Map, prediction: Floats, band: EffectBand) -> Check:
         )
         return Check(name, WARNING, figure, sentence, "Use method 'histogram', which need not rise, or another model.")
     sentence = f"The map leaves the {percent(band.level)} band, which is {band.meaning}, for {outside}% of rows."
-    return Check(name, WARNING, figure, sentence, "Use method 'auto' or 'isotonic', which can bend.")
+    return Check(name, WARNING, figure, sentence, "Compare it with method 'spline' or 'isotonic', which bend more.")
