@@ -219,7 +219,7 @@ def require_level(treatment: Labels, level: object, name: str) -> None:
         levels = listed(repr(value) for value in np.unique(treatment)[:10].tolist())
         raise OrthocalError(
             f"`{name}`={shown(level)} must occur in the treatment column; its values are {levels}. "
-            "Name the two values to compare, as in CATE(arm=..., control=...)."
+            "Name the two values to compare, as in CATE(arm=..., control=...) or Study(..., arm=..., control=...)."
         )
 
 

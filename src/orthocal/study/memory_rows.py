@@ -100,7 +100,8 @@ class MemoryStudyRows:
             "instrument" in name for name in (*(n.name for n in learnt), *given)
         ):
             raise OrthocalError(
-                f"`instrument` must go with an effect that uses it; {shown(study.estimand)} has none. Leave it out."
+                f"`instrument` must go with an effect that uses it; {shown(study.estimand)} has none. Use effect='late', or "
+                "leave it out."
             )
         return engine
 
