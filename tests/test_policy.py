@@ -345,7 +345,8 @@ def test_recommendations():
     assert sentence(-2.0, noise).endswith(" less per person.")
     everyone = sentence(0.5, noise)
     assert everyone.startswith(("Treat everyone with call: choosing by", "Treat everyone with mail: choosing by"))
-    assert everyone.endswith(" less per person.")
+    assert " less per person; " in everyone
+    assert everyone.endswith(" for everyone may be as good.")  # the other of the two
     few = sentence(0.5, noise, cost=1.0, budget=0.25, draws=20)
     assert few.startswith("Undecided: choosing by noise gains ")
     assert few.endswith("per person than call for 25% at random, the best blanket rule.")
@@ -367,6 +368,14 @@ def test_the_best_of_several_predictions_is_not_known_for_sure():
         alone += policy(scores, {best: noise[best]}, **settings).recommendation.startswith("Choose by")
     assert chosen <= 4  # one in forty is meant, and 4 of 40 or fewer have a probability above 0.99
     assert alone > 4
+
+
+def test_a_blanket_rule_that_is_hardly_better_says_so():
+    noise = np.random.default_rng(0).standard_normal(900)
+    values = np.column_stack([np.zeros(900), 0.01 + noise - noise.mean()])
+    said = policy(scores_of(values), {"never": np.full(900, -1.0)}).recommendation
+    assert said.startswith("Treat everyone: choosing by never gains 0.01 (0 to 0.")
+    assert said.endswith(" less per person; treating no one may be as good.")
 
 
 def test_one_arm_in_words():

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 
 from orthocal.assessment.parts import Coefficient
 from orthocal.decisions.records import Rule
-from orthocal.formats import between, estimate, number, whole
+from orthocal.formats import between, estimate, listed, number, whole
 
 MOST_ROWS = 1e9
 """Beyond so many it is not said how many rows would decide."""
@@ -22,9 +22,9 @@ def recommendation_of(rules: Mapping[str, Rule], best_blanket: str, rows: int) -
     if gain.interval[0] > 0:
         return f"{short}: it gains {estimate(gain.value, gain.interval)} more per person than {rival}."
     if gain.value == gain.standard_error == 0:
-        return f"{short}: choosing by {best.name} comes to the same."
+        return f"{short}: choosing by {best.name} comes to the same{_as_good(rules, best)}."
     if short != UNDECIDED:
-        return f"{short}: choosing by {best.name} gains {_more_or_less(gain)} per person."
+        return f"{short}: choosing by {best.name} gains {_more_or_less(gain)} per person{_as_good(rules, best)}."
     return f"{short}: choosing by {best.name} gains {_more_or_less(gain)} per person than {rival}.{_enough(gain, rows)}"
 
 
@@ -34,6 +34,12 @@ def in_short(rules: Mapping[str, Rule], best_blanket: str) -> str:
     if gain.interval[0] > 0:
         return f"Choose by {best.name}"
     return _order(rules[best_blanket]) if gain.interval[1] <= 0 else UNDECIDED
+
+
+def _as_good(rules: Mapping[str, Rule], best: Rule) -> str:
+    """Say which other blanket rules may be as good as the best of them."""
+    others = [_rival(rules[name]) for name in best.blankets[1:]]
+    return f"; {listed(others)} may be as good" if others else ""
 
 
 def _rival(blanket: Rule) -> str:
@@ -61,7 +67,8 @@ def best_prediction(rules: Mapping[str, Rule]) -> tuple[Rule, Coefficient]:
 def _more_or_less(gain: Coefficient) -> str:
     if gain.value >= 0:
         return f"{estimate(gain.value, gain.interval)} more"
-    return f"{number(-gain.value)} ({between((-gain.interval[1], -gain.interval[0]))}) less"
+    low, high = gain.interval
+    return f"{number(-gain.value)} ({between((0.0 - high, 0.0 - low))}) less"  # an end of 0 is no -0
 
 
 def _order(rule: Rule) -> str:
