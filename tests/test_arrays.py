@@ -3,6 +3,7 @@ import pytest
 
 from orthocal import arrays
 from orthocal.arrays import group_sums, packed_argsort, sorting_order, taken
+from orthocal.maps import SplineMap
 
 RNG = np.random.default_rng(0)
 NUMBERS = {
@@ -50,3 +51,14 @@ def test_taking_rows_is_indexing(values):
     rows = RNG.permutation(len(values))
     for some in (rows, rows[:5], slice(3, 8), values > 0):
         np.testing.assert_array_equal(taken(values, some), values[some])
+
+
+def test_a_spline_map_takes_arrays_that_lie_at_any_byte():
+    """As a worker of a cluster receives them."""
+    knots, coefficients = np.r_[[0.0] * 4, 0.5, [1.0] * 4], np.arange(5.0)
+    there, at = SplineMap(knots, coefficients), np.linspace(0, 1, 5)
+    for name, column in (("knots", knots), ("coefficients", coefficients)):
+        moved = np.frombuffer(b"\0" + column.tobytes(), offset=1)
+        assert not moved.flags.aligned
+        object.__setattr__(there, name, moved)
+    np.testing.assert_array_equal(there.predict(at), SplineMap(knots, coefficients).predict(at))

@@ -180,7 +180,9 @@ class SplineMap:
     def predict(self, prediction: Any) -> Floats:
         """Calibrated prediction for each prediction."""
         inside = np.clip(as_numbers(prediction, "prediction"), self.knots[0], self.knots[-1])
-        return np.asarray(BSpline(self.knots, self.coefficients, 3)(inside))
+        # What a worker of a cluster receives may lie at any byte, which scipy refuses.
+        knots, coefficients = (np.require(one, requirements=["C", "A"]) for one in (self.knots, self.coefficients))
+        return np.asarray(BSpline(knots, coefficients, 3)(inside))
 
 
 @dataclass(frozen=True, eq=False)
