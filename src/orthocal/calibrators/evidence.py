@@ -166,12 +166,10 @@ def largest_drop(prediction: Floats, loss: Loss) -> float:
             for one, rows in zip(value, rows_of(bins, len(value)), strict=True)
         ]
     )
-    gap, error = (
-        value[:, None] - value[None, :],
-        np.maximum(np.hypot(error[:, None], error[None, :]), np.finfo(float).tiny),
-    )
+    gap = value[:, None] - value[None, :]
+    error_of_gap = np.maximum(np.hypot(error[:, None], error[None, :]), np.finfo(float).tiny)
     with np.errstate(over="ignore"):  # bins without noise, as those of one row
-        return float(np.max(np.triu(gap / error, 1)))
+        return float(np.max(np.triu(gap / error_of_gap, 1)))
 
 
 def rows_of(group: Integers, count: int) -> list[Integers]:

@@ -164,7 +164,7 @@ def _open(found: Found) -> str:
     if last.rows_needed is not None or last.is_constant:
         high = number(last.interval[1])
         return f"The {name} may still be off by up to {high}, more than the tolerance of {tolerance}."
-    return f"After calibration miscalibration is still detected. {last.verdict}"
+    return f"After calibration, miscalibration is still detected. {last.verdict}"
 
 
 def with_average_of_all(recommendation: Recommendation, average: Average) -> Recommendation:
